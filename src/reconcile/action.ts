@@ -1,0 +1,114 @@
+import { z } from 'zod'
+
+/**
+ * Actions are what a plan consists of. The agent parses exactly these shapes, and only from bytes whose signature it
+ * has verified, so a shape here is a wire format: add fields with defaults, never change a meaning.
+ */
+
+/** HTTP probes count 2xx and 3xx as success; TCP probes a completed connect. */
+export const probeSchema = z.object({
+  kind: z.enum(['http', 'tcp']),
+  port: z.number().int().min(1).max(65535),
+  path: z.string().default('/'),
+  intervalMs: z.number().int().min(100).default(2_000),
+  timeoutMs: z.number().int().min(100).default(2_000),
+  /** Failures in a row after which a ready replica counts as unready. */
+  failureThreshold: z.number().int().min(1).default(3),
+})
+export type Probe = z.infer<typeof probeSchema>
+
+export const publishedPortSchema = z.object({
+  containerPort: z.number().int().min(1).max(65535),
+  hostPort: z.number().int().min(1).max(65535),
+  hostAddress: z.string(),
+  protocol: z.enum(['tcp', 'udp']).default('tcp'),
+})
+export type PublishedPort = z.infer<typeof publishedPortSchema>
+
+export const restartPolicySchema = z.enum(['no', 'unless-stopped'])
+export type RestartPolicy = z.infer<typeof restartPolicySchema>
+
+/** Everything that is needed to create one container. `image` is an id or digest, never a moving tag. */
+export const containerSpecSchema = z.object({
+  name: z.string(),
+  image: z.string(),
+  labels: z.record(z.string(), z.string()),
+  /** In order, as given, byte for byte: never parsed, expanded or quoted. */
+  env: z.array(z.tuple([z.string(), z.string()])),
+  entrypoint: z.array(z.string()).nullable().default(null),
+  command: z.array(z.string()).nullable().default(null),
+  hostname: z.string().nullable().default(null),
+  /** Fixed address in the node's network; null takes one from the network's dynamic range. */
+  address: z.string().nullable(),
+  publishedPorts: z.array(publishedPortSchema).default([]),
+  restartPolicy: restartPolicySchema,
+  stopGraceSeconds: z.number().int().min(0),
+  /** Search domains for short names, e.g. `shop.internal`. */
+  dnsSearch: z.array(z.string()).default([]),
+})
+export type ContainerSpec = z.infer<typeof containerSpecSchema>
+
+/** The endpoints of one resource as its readers (DNS, ingress) see them. */
+export const publicationSchema = z.object({
+  /** DNS names, each answering with all addresses. */
+  names: z.array(z.string()),
+  addresses: z.array(z.string()),
+  /** Port that ingress dials; null when the resource has none. */
+  port: z.number().int().nullable(),
+})
+export type Publication = z.infer<typeof publicationSchema>
+
+/** What each verb takes. */
+export const argsSchemas = {
+  resolveImage: z.object({ image: z.string(), platform: z.string().nullable().default(null) }),
+  pullImage: z.object({ image: z.string() }),
+  ensureContainer: z.object({
+    container: containerSpecSchema,
+    /** Time that the action waits after the start for the first successful probe, to save a pass. */
+    awaitReadyMs: z.number().int().min(0).default(0),
+  }),
+  setRestartPolicy: z.object({ name: z.string(), policy: restartPolicySchema }),
+  retireContainer: z.object({ name: z.string(), graceSeconds: z.number().int().min(0) }),
+  publishEndpoints: z.object({ publication: publicationSchema.nullable(), revision: z.string() }),
+} as const
+
+export type Verb = keyof typeof argsSchemas
+export type ArgsOf<V extends Verb> = z.infer<(typeof argsSchemas)[V]>
+
+/** What each verb answers. Small: it goes through a workflow history. */
+export interface ResultOf {
+  resolveImage: { resolved: string; from: 'registry' | 'repo-digest' | 'image-id'; note: string }
+  pullImage: { imageId: string }
+  ensureContainer: { containerId: string; created: boolean; ready: boolean }
+  setRestartPolicy: Record<string, never>
+  retireContainer: { removed: boolean }
+  publishEndpoints: { revision: string }
+}
+
+interface ActionOf<V extends Verb> {
+  /** Unique among the resource's actions in flight; the back-off and the agent's fence count per key. */
+  key: string
+  verb: V
+  args: ArgsOf<V>
+  node: string
+  queue: 'short' | 'long'
+  /** Name of the container that the action changes: two actions on one container exclude each other. */
+  container: string | null
+  timeoutSeconds: number
+  /** May be cancelled when a newer generation arrives: it changes nothing that serves. */
+  supersedable: boolean
+  /** One line for the operator, shown in the Temporal UI and in events. Never holds a secret. */
+  summary: string
+}
+export type Action = { [V in Verb]: ActionOf<V> }[Verb]
+
+/** An action's end, as the loop reports it to the next `decide`. */
+export type Settled =
+  | { key: string; verb: Verb; ok: true; result: ResultOf[Verb] }
+  | { key: string; verb: Verb; ok: false; reason: string; message: string; retryable: boolean; cancelled: boolean }
+
+/** The result of a settled action of `verb`, when it succeeded. */
+export function resultOf<V extends Verb>(settled: Settled[], key: string, verb: V): ResultOf[V] | undefined {
+  const found = settled.find((s) => s.key === key && s.verb === verb && s.ok)
+  return found?.ok ? (found.result as ResultOf[V]) : undefined
+}

@@ -1,0 +1,59 @@
+import type { Action } from './action.js'
+import { label } from './labels.js'
+import type { NodeObservation, Observation, ObservedContainer } from './observed.js'
+
+/**
+ * The model of what an action does to the world: serves preview, property tests and simulation.
+ * `healthy` says whether a started container turns ready at once.
+ */
+export function effect(observed: Observation[], action: Action, now: number, healthy = true): Observation[] {
+  return observed.map((o) => (o.unreachable === null && o.node === action.node ? onNode(o, action, now, healthy) : o))
+}
+
+function onNode(node: NodeObservation, action: Action, now: number, healthy: boolean): NodeObservation {
+  switch (action.verb) {
+    case 'resolveImage':
+      return node
+    case 'pullImage':
+      return { ...node, images: { ...node.images, [action.args.image]: imageIdFor(action.args.image) } }
+    case 'publishEndpoints':
+      return { ...node, published: action.args.publication === null ? null : action.args.revision }
+    case 'retireContainer':
+      return { ...node, containers: node.containers.filter((c) => c.name !== action.args.name) }
+    case 'setRestartPolicy':
+      return updated(node, action.args.name, (c) => ({ ...c, restartPolicy: action.args.policy }))
+    case 'ensureContainer': {
+      const { container } = action.args
+      const running: ObservedContainer = {
+        id: `id-${container.name}`,
+        name: container.name,
+        release: Number(container.labels[label.release] ?? 0),
+        replica: Number(container.labels[label.replica] ?? 0),
+        specHash: container.labels[label.specHash] ?? '',
+        imageId: container.image,
+        state: 'running',
+        exitCode: null,
+        oomKilled: false,
+        startedAt: now,
+        restartCount: 0,
+        restartPolicy: container.restartPolicy,
+        address: container.address,
+        probe: { ready: container.labels[label.probe] === undefined ? null : healthy, message: '' },
+      }
+      const others = node.containers.filter((c) => c.name !== container.name)
+      return { ...node, containers: [...others, running] }
+    }
+  }
+}
+
+function imageIdFor(image: string): string {
+  return image.includes('@') ? image.slice(image.indexOf('@') + 1) : `sha256:${image}`
+}
+
+function updated(
+  node: NodeObservation,
+  name: string,
+  change: (c: ObservedContainer) => ObservedContainer,
+): NodeObservation {
+  return { ...node, containers: node.containers.map((c) => (c.name === name ? change(c) : c)) }
+}

@@ -1,0 +1,55 @@
+import type { ContainerSpec } from './action.js'
+
+/** Every container, network and volume of ours carries these. What lacks our instance's label is not ours. */
+export const label = {
+  instance: 'evenkeel.instance',
+  kind: 'evenkeel.kind',
+  resource: 'evenkeel.resource',
+  name: 'evenkeel.name',
+  project: 'evenkeel.project',
+  release: 'evenkeel.release',
+  replica: 'evenkeel.replica',
+  specHash: 'evenkeel.spec-hash',
+  /** JSON of the readiness probe: the prober rebuilds its whole state from it. */
+  probe: 'evenkeel.probe',
+  /** Seconds of grace at stop, so that a late clean-up honours it without the database. */
+  stopGrace: 'evenkeel.stop-grace',
+  /** An image or container that is no official part but a local replacement of one. */
+  standIn: 'evenkeel.stand-in',
+} as const
+
+/** People's own labels may not start with this. */
+export const reservedLabelPrefix = 'evenkeel.'
+
+/** Whose a container is. */
+export interface Owner {
+  instance: string
+  kind: string
+  resource: string
+}
+
+/**
+ * The container name of one replica. A pure function of its identity, so that the name is the mutex:
+ * two attempts at the same replica collide in Docker instead of making two containers.
+ */
+export function containerName(instance: string, resource: string, release: number, replica: number): string {
+  return `ek-${instance}-${resource}-${release}-${replica}`
+}
+
+/** True when `labels` say that the thing belongs to `owner`. */
+export function belongsTo(labels: Record<string, string> | undefined, owner: Owner): boolean {
+  return (
+    labels?.[label.instance] === owner.instance &&
+    labels[label.kind] === owner.kind &&
+    labels[label.resource] === owner.resource
+  )
+}
+
+/** Owner as written in a container's labels. */
+export function ownerOf(spec: ContainerSpec): Owner {
+  return {
+    instance: spec.labels[label.instance] ?? '',
+    kind: spec.labels[label.kind] ?? '',
+    resource: spec.labels[label.resource] ?? '',
+  }
+}

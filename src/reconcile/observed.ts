@@ -1,0 +1,58 @@
+/** What was read from one node a moment ago for one resource. */
+
+export const ContainerState = ['created', 'running', 'paused', 'restarting', 'removing', 'exited', 'dead'] as const
+export type ContainerState = (typeof ContainerState)[number]
+
+export interface ObservedContainer {
+  id: string
+  name: string
+  release: number
+  replica: number
+  specHash: string
+  imageId: string
+  state: ContainerState
+  exitCode: number | null
+  oomKilled: boolean
+  /** Milliseconds since the epoch by the node's clock, already corrected by the agent's clock offset; null before the first start. */
+  startedAt: number | null
+  restartCount: number
+  restartPolicy: string
+  address: string | null
+  /** What the prober found last; `ready` is null while nothing is known (also when there is no probe). */
+  probe: { ready: boolean | null; message: string }
+}
+
+export interface NodeObservation {
+  node: string
+  unreachable: null
+  containers: ObservedContainer[]
+  /** By reference as asked: the local image's id, or null when it is not there. */
+  images: Record<string, string | null>
+  /** Revision of the resource's endpoints that DNS and ingress files on this node show; null when there are none. */
+  published: string | null
+  /** Established connections from this node's ingress, by container address. */
+  connections: Record<string, number>
+}
+
+export interface UnreachableNode {
+  node: string
+  /** AgentSilent: no answer. DockerUnreachable: the agent answers, its engine does not. NodeAway: heartbeat is stale, not asked. */
+  unreachable: 'AgentSilent' | 'DockerUnreachable' | 'NodeAway'
+  message: string
+}
+
+export type Observation = NodeObservation | UnreachableNode
+
+/** What an observe activity is asked for. */
+export interface ObserveRequest {
+  node: string
+  kind: string
+  resource: string
+  images: string[]
+  /** Addresses whose ingress connections matter now. */
+  connectionsTo: string[]
+}
+
+export function reachable(observed: Observation[]): NodeObservation[] {
+  return observed.filter((o): o is NodeObservation => o.unreachable === null)
+}
