@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { reasonOf } from './reason.js';
 
 /** No answer within this time means that there is no way to the internet: the next source is tried at once. */
 const FIRST_ANSWER_MS = 3_000;
@@ -32,10 +33,4 @@ export async function checkSha256(file: string, expected: string): Promise<void>
   await pipeline(createReadStream(file), hash);
   const actual = hash.digest('hex');
   if (actual !== expected) throw new Error(`${file} has sha256 ${actual}, expected ${expected}: not used`);
-}
-
-/** The message of an error, with that of its cause where fetch hides the real reason there. */
-export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
 }

@@ -1,7 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, openSync, closeSync, renameSync, statSync, readFileSync, fstatSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { lastLines } from './program.js';
+import { reasonOf } from './reason.js';
 
 /** A log that grew beyond this is set aside at the next start; one old log is kept. */
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
@@ -68,13 +70,17 @@ export class Service {
     return this.ending === undefined;
   }
 
-  /** Polls `ready` until it holds; a program that ends or stays silent first is an error that quotes its log. */
-  async waitUntil(ready: () => Promise<boolean>, timeoutMs: number, everyMs = 50): Promise<void> {
+  /** Repeats `probe` until it succeeds; a program that ends first, or fails too long, is an error that quotes its log. */
+  async waitUntil(probe: () => Promise<void>, timeoutMs: number, everyMs = 50): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (this.running) {
-      if (await ready()) return;
-      if (Date.now() > deadline) throw this.failure(`did not answer within ${timeoutMs / 1000} s`);
-      await Promise.race([this.ended, new Promise((resolve) => setTimeout(resolve, everyMs))]);
+      const refusal = await probe().then(
+        () => undefined,
+        (error: unknown) => reasonOf(error),
+      );
+      if (refusal === undefined) return;
+      if (Date.now() > deadline) throw this.failure(`is not ready after ${timeoutMs / 1000} s (${refusal})`);
+      await Promise.race([this.ended, sleep(everyMs)]);
     }
     throw this.failure(`ended while it was starting (${this.ending})`);
   }

@@ -1,8 +1,9 @@
 import { chmod, rename, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeOnce } from './cache-dir.js';
-import { checkSha256, download, reasonOf } from './download.js';
+import { checkSha256, download } from './download.js';
 import { executable, findOnPath, run } from './program.js';
+import { reasonOf } from './reason.js';
 import type { SetupLog } from './setup-log.js';
 
 /** The release of the Temporal command line (server 1.32.0, UI 2.54.1) that Evenkeel is tested with. */

@@ -2,6 +2,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import { requireFreePort } from './ports.js';
 import { PidFile } from './processes.js';
 import { Service, type Ending } from './service.js';
 import { serverVersion } from './temporal-binary.js';
@@ -15,8 +16,10 @@ export const TEMPORAL_NAMESPACE = 'default';
 const RETENTION_MS = 7 * 24 * 3600 * 1000;
 const START_TIMEOUT_MS = 60_000;
 
-/** The types that the dev server knows for a search attribute. */
-export type SearchAttributeType = 'Text' | 'Keyword' | 'Int' | 'Double' | 'Bool' | 'Datetime' | 'KeywordList';
+/** The server's numbers for the types of search attributes (temporal.api.enums.v1.IndexedValueType). */
+const INDEXED_VALUE_TYPE = { Text: 1, Keyword: 2, Int: 3, Double: 4, Bool: 5, Datetime: 6, KeywordList: 7 } as const;
+
+export type SearchAttributeType = keyof typeof INDEXED_VALUE_TYPE;
 
 export interface TemporalOptions {
   readonly binary: string;
@@ -48,6 +51,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   const database = join(options.stateDir, databaseName(await serverVersion(options.binary)));
   const pidFile = new PidFile(join(options.stateDir, 'temporal.pid'), ['start-dev', database]);
   await pidFile.endLeftover();
+  await requireFreePort(options.grpcPort, 'Temporal', 'EVENKEEL_TEMPORAL_PORT');
+  await requireFreePort(options.uiPort, "Temporal's UI", 'EVENKEEL_TEMPORAL_UI_PORT');
 
   const service = Service.start({
     name: 'Temporal',
@@ -62,7 +67,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   };
   const address = `${HOST}:${options.grpcPort}`;
   try {
-    await service.waitUntil(() => namespaceReady(address), START_TIMEOUT_MS, 100);
+    await service.waitUntil(() => prepareNamespace(address, options.searchAttributes ?? {}), START_TIMEOUT_MS, 100);
   } catch (error) {
     await stop();
     throw error;
@@ -89,7 +94,6 @@ export function serverArguments(options: TemporalOptions, database: string): str
     '--ui-disable-news-fetch',
     '--db-filename', database,
     '--log-level', 'warn',
-    ...Object.entries(options.searchAttributes ?? {}).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
     ...Object.entries(options.dynamicConfig ?? {}).flatMap(([key, value]) => [
       '--dynamic-config-value',
       `${key}=${JSON.stringify(value)}`,
@@ -97,21 +101,36 @@ export function serverArguments(options: TemporalOptions, database: string): str
   ];
 }
 
-/** The frontend answers before the namespace exists; workers may start only after both, and with our retention. */
-async function namespaceReady(address: string): Promise<boolean> {
-  let connection: Connection | undefined;
+/**
+ * The frontend answers before the namespace exists; workers may start only after both, and with our retention.
+ * Search attributes are added here and not by the server's own flag, which it ignores on an existing file.
+ */
+async function prepareNamespace(address: string, wanted: Readonly<Record<string, SearchAttributeType>>): Promise<void> {
+  const connection = await Connection.connect({ address, connectTimeout: 1_000 });
   try {
-    connection = await Connection.connect({ address, connectTimeout: 1_000 });
-    await connection.withDeadline(Date.now() + 5_000, () =>
-      connection!.workflowService.updateNamespace({
-        namespace: TEMPORAL_NAMESPACE,
-        config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },
-      }),
-    );
-    return true;
-  } catch {
-    return false;
+    await connection.withDeadline(Date.now() + 10_000, async () => {
+      await setRetention(connection);
+      await addMissingSearchAttributes(connection, wanted);
+    });
   } finally {
-    await connection?.close();
+    await connection.close();
   }
+}
+
+async function setRetention({ workflowService }: Connection): Promise<void> {
+  await workflowService.updateNamespace({
+    namespace: TEMPORAL_NAMESPACE,
+    config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },
+  });
+}
+
+async function addMissingSearchAttributes(
+  { operatorService }: Connection,
+  wanted: Readonly<Record<string, SearchAttributeType>>,
+): Promise<void> {
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace: TEMPORAL_NAMESPACE });
+  const missing = Object.entries(wanted).filter(([name]) => !(name in (customAttributes ?? {})));
+  if (missing.length === 0) return;
+  const searchAttributes = Object.fromEntries(missing.map(([name, type]) => [name, INDEXED_VALUE_TYPE[type]]));
+  await operatorService.addSearchAttributes({ namespace: TEMPORAL_NAMESPACE, searchAttributes });
 }

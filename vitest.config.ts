@@ -1,0 +1,31 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+/**
+ * graphql ships a CommonJS and an ES build. Vitest loads test files as ES modules and packages as they are, so
+ * both would be loaded and refuse each other's schemas ("another module or realm"): everything gets one of them.
+ */
+const alias = [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql/index.js')) }];
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        resolve: { alias },
+        test: { name: 'unit', include: ['src/**/*.spec.ts', 'activities/**/*.spec.ts', 'workflows/**/*.spec.ts'] },
+      },
+      {
+        resolve: { alias },
+        test: {
+          name: 'integration',
+          include: ['test/**/*.spec.ts'],
+          // Real servers and containers on a small machine: one file at a time, each in a process of its own.
+          fileParallelism: false,
+          pool: 'forks',
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
