@@ -1,0 +1,38 @@
+/** All conditions of an application, and every reason each can carry. */
+export const applicationReasons = {
+  Ready: [
+    'Running',
+    'ScaledToZero',
+    'Resolving',
+    'Pulling',
+    'RollingOut',
+    'Deleting',
+    'AddressesExhausted',
+    'NodeUnreachable',
+    'DockerUnreachable',
+    // verdicts on a release
+    'ContainerExited',
+    'CommandNotFound',
+    'OOMKilled',
+    'ReadinessTimeout',
+    'CrashLoop',
+    // failures of actions
+    'ImageNotFound',
+    'ImagePullUnauthorized',
+    'ImagePullRateLimited',
+    'ImagePlatformMismatch',
+    'RegistryUnreachable',
+    'ImageMissing',
+    'NameTaken',
+    'AddressInUse',
+    'PortTaken',
+    'DiskFull',
+    'EngineError',
+    'ActionTimeout',
+    'ActionRefused',
+  ],
+  Available: ['ReplicasReady', 'NoReplicaReady', 'ScaledToZero', 'NodeUnreachable', 'DockerUnreachable'],
+  ImageResolved: ['ResolvedByRegistry', 'ResolvedLocally', 'Resolving', 'ResolveFailed'],
+  EndpointsPublished: ['Published', 'Publishing', 'PublishFailed', 'NothingToPublish', 'Unobserved'],
+  Draining: ['NothingDrains', 'WaitingForConnections', 'WaitingForDns', 'Stopping'],
+} as const

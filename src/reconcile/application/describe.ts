@@ -1,0 +1,128 @@
+import { ready, type ConditionDraft, type ConditionStatus } from '../condition.js'
+import type { Failure } from '../backoff.js'
+import { withTag } from '../name.js'
+import type { UnreachableNode } from '../observed.js'
+import { publicationOf, revisionOf } from './publication.js'
+import { connectionsTo, resolveKey, serves, type World } from './world.js'
+
+/** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
+export function conditionsOf(world: World): ConditionDraft[] {
+  return [readiness(world), availability(world), imageResolved(world), endpointsPublished(world), draining(world)]
+}
+
+const condition = (type: string, status: ConditionStatus, reason: string, message: string): ConditionDraft => ({
+  type,
+  status,
+  reason,
+  message,
+})
+
+function readiness(world: World): ConditionDraft {
+  const { input, target, count } = world
+  const away = input.observed.find((o): o is UnreachableNode => o.unreachable !== null)
+  if (away) return ready('Unknown', awayReason(away), `${away.message}; what runs there goes on running`)
+  if (input.resource.deleting) return ready('False', 'Deleting', deletingMessage(world))
+  if (world.needsRelease) return resolving(world)
+  if (world.latest?.verdict) return failed(world)
+  if (input.desired.addressesExhausted)
+    return ready('False', 'AddressesExhausted', `the network of node ${input.desired.node} has no address left: remove replicas, or add a node`)
+  const blocking = blockingFailure(world)
+  if (blocking) return ready('False', blocking.reason, `${blocking.message}; ${nextTry(blocking)}`)
+  if (count === 0) return scaledToZero(world)
+  const now = world.replicas.filter((r) => r.wanted && serves(r)).length
+  const old = world.replicas.filter((r) => !r.wanted && r.endpoint.state !== 'draining').length
+  if (now >= count && old === 0 && isPublished(world))
+    return ready('True', 'Running', `${now} of ${count} replicas of release ${target?.number} are ready`)
+  const pulling = input.inFlight.some((a) => a.verb === 'pullImage')
+  return ready('False', pulling ? 'Pulling' : 'RollingOut', `${now} of ${count} replicas of release ${target?.number} are ready${old > 0 ? `, ${old} of older releases serve on` : ''}`)
+}
+
+function awayReason(away: UnreachableNode): string {
+  return away.unreachable === 'DockerUnreachable' ? 'DockerUnreachable' : 'NodeUnreachable'
+}
+
+function deletingMessage(world: World): string {
+  const left = world.nodes.reduce((sum, n) => sum + n.containers.length, 0)
+  return `${left} containers are still to be removed`
+}
+
+function resolving(world: World): ConditionDraft {
+  const failure = world.input.failures.get(resolveKey(withTag(world.input.desired.spec.image)))
+  const onward = world.serving ? `; release ${world.serving.number} serves on` : ''
+  if (failure) return ready('False', failure.reason, `${failure.message}; ${nextTry(failure)}${onward}`)
+  return ready('False', 'Resolving', `asking what ${withTag(world.input.desired.spec.image)} is${onward}`)
+}
+
+function failed({ latest, serving }: World): ConditionDraft {
+  const onward = serving ? `release ${serving.number} serves on` : 'no earlier release can serve'
+  const { reason, message } = latest?.verdict ?? { reason: 'ContainerExited', message: '' }
+  return ready('False', reason, `release ${latest?.number} was given up: ${message}; ${onward}; change the application to try again`)
+}
+
+function scaledToZero(world: World): ConditionDraft {
+  const left = world.replicas.length
+  return left === 0
+    ? ready('True', 'ScaledToZero', 'no replica is wanted and none runs')
+    : ready('False', 'RollingOut', `${left} replicas are still leaving`)
+}
+
+/** The failure that keeps the target from becoming complete. */
+function blockingFailure({ input, target }: World): Failure | undefined {
+  const prefixes = target ? [`pull:${target.resolvedImage}`, `ensure:${target.number}:`, 'publish:'] : []
+  return [...input.failures.values()].find((f) => prefixes.some((p) => f.key.startsWith(p)))
+}
+
+function nextTry(failure: Failure): string {
+  return failure.retryable
+    ? `failed ${failure.count} times, next try at ${new Date(failure.nextTryAt).toISOString()}`
+    : 'not tried again before the application changes'
+}
+
+function availability(world: World): ConditionDraft {
+  const away = world.input.observed.find((o): o is UnreachableNode => o.unreachable !== null)
+  if (away) return condition('Available', 'Unknown', awayReason(away), away.message)
+  const count = world.replicas.filter(serves).length
+  if (count > 0) return condition('Available', 'True', 'ReplicasReady', `${count} replicas take requests`)
+  return world.count === 0
+    ? condition('Available', 'False', 'ScaledToZero', 'no replica is wanted')
+    : condition('Available', 'False', 'NoReplicaReady', 'no replica takes requests')
+}
+
+function imageResolved(world: World): ConditionDraft {
+  const failure = world.input.failures.get(resolveKey(withTag(world.input.desired.spec.image)))
+  if (world.needsRelease && failure) return condition('ImageResolved', 'False', 'ResolveFailed', failure.message)
+  if (world.needsRelease || !world.latest) return condition('ImageResolved', 'Unknown', 'Resolving', 'not looked yet')
+  const { resolvedFrom, resolvedImage, template } = world.latest
+  return resolvedFrom === 'registry'
+    ? condition('ImageResolved', 'True', 'ResolvedByRegistry', `${template.image} is ${resolvedImage}`)
+    : condition('ImageResolved', 'True', 'ResolvedLocally', `${template.image} is ${resolvedImage} on this node; no registry was asked successfully`)
+}
+
+function isPublished(world: World): boolean {
+  const revision = revisionOf(publicationOf(world))
+  return world.nodes.every((n) => n.published === revision)
+}
+
+function endpointsPublished(world: World): ConditionDraft {
+  if (world.nodes.length === 0) return condition('EndpointsPublished', 'Unknown', 'Unobserved', 'no node could be read')
+  const publication = publicationOf(world)
+  if (!isPublished(world)) {
+    const failure = [...world.input.failures.values()].find((f) => f.key.startsWith('publish:'))
+    return failure
+      ? condition('EndpointsPublished', 'False', 'PublishFailed', failure.message)
+      : condition('EndpointsPublished', 'False', 'Publishing', 'DNS and ingress do not show the ready replicas yet')
+  }
+  return publication
+    ? condition('EndpointsPublished', 'True', 'Published', `${publication.names.join(', ')} answers with ${publication.addresses.length} addresses`)
+    : condition('EndpointsPublished', 'True', 'NothingToPublish', 'no replica was ready yet')
+}
+
+function draining(world: World): ConditionDraft {
+  const leaving = world.replicas.filter((r) => r.endpoint.state === 'draining' && r.container)
+  if (leaving.length === 0) return condition('Draining', 'False', 'NothingDrains', '')
+  const open = leaving.filter((r) => connectionsTo(world, r.endpoint.address) > 0)
+  const list = leaving.map((r) => `release ${r.endpoint.release} replica ${r.endpoint.replica}`).join(', ')
+  if (open.length > 0) return condition('Draining', 'True', 'WaitingForConnections', `${list}: connections from the ingress are still open`)
+  const waiting = leaving.some((r) => r.endpoint.unroutedAt === null || !r.busy)
+  return condition('Draining', 'True', waiting ? 'WaitingForDns' : 'Stopping', list)
+}

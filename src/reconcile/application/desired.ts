@@ -1,0 +1,103 @@
+import type { Allocation } from '../controller.js'
+import type { ApplicationSpec, ReleaseTemplate } from './spec.js'
+
+/** One immutable revision of the application: its template and what the image was resolved to. */
+export interface Release {
+  number: number
+  generation: number
+  templateHash: string
+  /** Of template and resolved image; containers carry it in a label and it is compared as text. */
+  hash: string
+  template: ReleaseTemplate
+  /** What a container is created from: an image id, or name@digest. */
+  resolvedImage: string
+  resolvedFrom: string
+  /** Why this release was given up. Durable: nothing retries it until the generation changes. */
+  verdict: { reason: string; message: string } | null
+  /** When all its replicas were ready for the first time. */
+  servingAt: number | null
+}
+
+export type EndpointState = 'starting' | 'ready' | 'draining'
+
+/** A replica's fixed address. It exists before the container does. */
+export interface Endpoint {
+  release: number
+  replica: number
+  node: string
+  address: string
+  state: EndpointState
+  /** First time that it was ready. */
+  readyAt: number | null
+  /** When DNS and ingress were seen to name it no longer. */
+  unroutedAt: number | null
+}
+
+/** Everything that the application's planner knows beside what it sees. */
+export interface ApplicationDesired {
+  spec: ApplicationSpec
+  /** Where its replicas live. */
+  node: string
+  /** Ascending by number; at least the serving one and all newer. */
+  releases: Release[]
+  endpoints: Endpoint[]
+  /** TTL of DNS answers: how long a client may go on using an address. */
+  dnsTtlSeconds: number
+  /** The node's network had no address left when this pass asked for one. */
+  addressesExhausted: boolean
+}
+
+/** Facts that a plan wants written before it goes on. */
+export type ApplicationRecord =
+  | { type: 'release'; release: Omit<Release, 'verdict' | 'servingAt'> }
+  | { type: 'verdict'; release: number; reason: string; message: string }
+  | { type: 'serving'; release: number }
+  | { type: 'endpoint'; release: number; replica: number; node: string }
+  | { type: 'endpointState'; release: number; replica: number; state: EndpointState }
+  | { type: 'unrouted'; release: number; replica: number }
+  | { type: 'endpointGone'; release: number; replica: number }
+
+export function applyApplicationRecord(
+  desired: ApplicationDesired,
+  record: ApplicationRecord,
+  { address, now }: Allocation,
+): ApplicationDesired {
+  const onRelease = (number: number, change: Partial<Release>): ApplicationDesired => ({
+    ...desired,
+    releases: desired.releases.map((r) => (r.number === number ? { ...r, ...change } : r)),
+  })
+  const onEndpoint = (at: { release: number; replica: number }, change: (e: Endpoint) => Endpoint) => ({
+    ...desired,
+    endpoints: desired.endpoints.map((e) => (sameReplica(e, at) ? change(e) : e)),
+  })
+
+  switch (record.type) {
+    case 'release':
+      return { ...desired, releases: [...desired.releases, { ...record.release, verdict: null, servingAt: null }] }
+    case 'verdict':
+      return onRelease(record.release, { verdict: { reason: record.reason, message: record.message } })
+    case 'serving':
+      return onRelease(record.release, { servingAt: now })
+    case 'endpoint': {
+      if (address === null) return { ...desired, addressesExhausted: true }
+      const { release, replica, node } = record
+      const endpoint: Endpoint = { release, replica, node, address, state: 'starting', readyAt: null, unroutedAt: null }
+      return { ...desired, endpoints: [...desired.endpoints, endpoint] }
+    }
+    case 'endpointState':
+      return onEndpoint(record, (e) => ({
+        ...e,
+        state: record.state,
+        readyAt: record.state === 'ready' ? (e.readyAt ?? now) : e.readyAt,
+        unroutedAt: null,
+      }))
+    case 'unrouted':
+      return onEndpoint(record, (e) => ({ ...e, unroutedAt: now }))
+    case 'endpointGone':
+      return { ...desired, endpoints: desired.endpoints.filter((e) => !sameReplica(e, record)) }
+  }
+}
+
+export function sameReplica(a: { release: number; replica: number }, b: { release: number; replica: number }): boolean {
+  return a.release === b.release && a.replica === b.replica
+}

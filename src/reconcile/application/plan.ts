@@ -1,0 +1,255 @@
+import type { Action, ContainerSpec } from '../action.js'
+import type { Plan, PlanInput } from '../controller.js'
+import { label } from '../labels.js'
+import { withTag } from '../name.js'
+import type { ObservedContainer } from '../observed.js'
+import { conditionsOf } from './describe.js'
+import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
+import { internalZone, publicationOf, revisionOf } from './publication.js'
+import { recordsOf } from './records.js'
+import { applicationDefaults, probeOf } from './spec.js'
+import { connectionsTo, minimumReadyMs, resolveKey, runningForMs, worldOf, type Replica, type World } from './world.js'
+
+/** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
+const awaitReadyMs = 400
+const connectionsPollMs = 1_000
+const engineAwayPollMs = 1_000
+const agentAwayPollMs = 10_000
+
+/**
+ * resolve → pull → create → ready → publish → drained → stop → remove, none of it remembered: each pass asks of
+ * every replica what the next step is. Old replicas leave only while as many serve as are wanted.
+ */
+export function planApplication(input: PlanInput<ApplicationDesired>): Plan<ApplicationRecord> {
+  const world = worldOf(input)
+  const records = recordsOf(world)
+  if (records.length > 0) return { records, actions: [], conditions: [], requeueAfterMs: null, finalize: false }
+  return {
+    records: [],
+    // What must leave comes first: a stray may hold the name or the address that a replica needs.
+    actions: [publishes, retires, resolves, pulls, ensures, policies].flatMap((step) => step(world)),
+    conditions: conditionsOf(world),
+    requeueAfterMs: requeueAfterMs(world),
+    finalize: finished(world),
+  }
+}
+
+function resolves(world: World): Action[] {
+  const { input } = world
+  if (!world.needsRelease || input.quiet || !isReadable(world, input.desired.node)) return []
+  const image = withTag(input.desired.spec.image)
+  return [
+    {
+      key: resolveKey(image),
+      verb: 'resolveImage',
+      args: { image, platform: null },
+      node: input.desired.node,
+      queue: 'long',
+      container: null,
+      timeoutSeconds: 30,
+      supersedable: true,
+      summary: `resolve ${image}`,
+    },
+  ]
+}
+
+/** Replicas whose container has to be made or started. */
+function needingContainer(world: World): Replica[] {
+  return world.replicas.filter((r) => {
+    if (r.hidden || !r.release || r.endpoint.state === 'draining') return false
+    if (world.input.quiet && r.endpoint.readyAt === null) return false
+    return !r.container || startable(r.container)
+  })
+}
+
+function startable(container: ObservedContainer): boolean {
+  return container.state !== 'running' && container.state !== 'restarting'
+}
+
+function pulls(world: World): Action[] {
+  const missing = new Map<string, { node: string; release: Release }>()
+  for (const { endpoint, release, container } of needingContainer(world)) {
+    const images = world.nodes.find((n) => n.node === endpoint.node)?.images
+    if (release && !container && images?.[release.resolvedImage] === null)
+      missing.set(`${endpoint.node} ${release.resolvedImage}`, { node: endpoint.node, release })
+  }
+  return [...missing.values()].map(({ node, release }) => ({
+    key: `pull:${release.resolvedImage}`,
+    verb: 'pullImage',
+    args: { image: pullReference(release) },
+    node,
+    queue: 'long',
+    container: null,
+    timeoutSeconds: 1_800,
+    supersedable: true,
+    summary: `pull ${pullReference(release)}`,
+  }))
+}
+
+/** An image known only by its local id can be had again only by the name that it was asked by. */
+function pullReference(release: Release): string {
+  return release.resolvedImage.startsWith('sha256:') ? withTag(release.template.image) : release.resolvedImage
+}
+
+function ensures(world: World): Action[] {
+  return needingContainer(world).flatMap((replica): Action[] => {
+    const { endpoint, release, container } = replica
+    const images = world.nodes.find((n) => n.node === endpoint.node)?.images
+    if (!release || (!container && images?.[release.resolvedImage] === null)) return []
+    const verb = container ? 'start' : 'create'
+    return [
+      {
+        key: `ensure:${endpoint.release}:${endpoint.replica}`,
+        verb: 'ensureContainer',
+        args: { container: containerSpec(world, replica, release), awaitReadyMs },
+        node: endpoint.node,
+        queue: 'short',
+        container: replica.containerName,
+        timeoutSeconds: 60,
+        supersedable: false,
+        summary: `${verb} replica ${endpoint.replica} of release ${endpoint.release}`,
+      },
+    ]
+  })
+}
+
+function containerSpec({ input }: World, { endpoint, containerName }: Replica, release: Release): ContainerSpec {
+  const { instance, resource, desired } = input
+  const { template } = release
+  const probe = probeOf(template)
+  const grace = desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
+  return {
+    name: containerName,
+    image: release.resolvedImage,
+    labels: {
+      ...Object.fromEntries((template.labels ?? []).map((l) => [l.key, l.value])),
+      [label.instance]: instance,
+      [label.kind]: resource.kind,
+      [label.resource]: resource.id,
+      [label.name]: resource.name,
+      [label.project]: resource.project,
+      [label.release]: String(endpoint.release),
+      [label.replica]: String(endpoint.replica),
+      [label.specHash]: release.hash,
+      [label.stopGrace]: String(grace),
+      ...(probe ? { [label.probe]: JSON.stringify(probe) } : {}),
+    },
+    env: (template.env ?? []).map((e): [string, string] => [e.name, e.value]),
+    entrypoint: template.entrypoint ?? null,
+    command: template.command ?? null,
+    hostname: `${resource.name}-${endpoint.release}-${endpoint.replica}`.slice(-63).replace(/^-+/, ''),
+    address: endpoint.address,
+    publishedPorts: [],
+    // A failing release keeps its exit code; the policy is widened at the first Ready.
+    restartPolicy: endpoint.readyAt === null ? 'no' : 'unless-stopped',
+    stopGraceSeconds: grace,
+    dnsSearch: [`${resource.project}.${internalZone}`],
+  }
+}
+
+function publishes(world: World): Action[] {
+  const publication = publicationOf(world)
+  const revision = revisionOf(publication)
+  return world.nodes
+    .filter((n) => n.published !== revision)
+    .map((n) => ({
+      key: `publish:${n.node}`,
+      verb: 'publishEndpoints',
+      args: { publication, revision: revision ?? 'none' },
+      node: n.node,
+      queue: 'short',
+      container: null,
+      timeoutSeconds: 30,
+      supersedable: false,
+      summary: publication ? `publish ${publication.addresses.length} endpoints` : 'remove all endpoints',
+    }))
+}
+
+function policies(world: World): Action[] {
+  return world.replicas
+    .filter((r) => r.ready && r.endpoint.state === 'ready' && r.container?.restartPolicy === 'no')
+    .map((r) => ({
+      key: `policy:${r.endpoint.release}:${r.endpoint.replica}`,
+      verb: 'setRestartPolicy',
+      args: { name: r.containerName, policy: 'unless-stopped' },
+      node: r.endpoint.node,
+      queue: 'short',
+      container: r.containerName,
+      timeoutSeconds: 30,
+      supersedable: false,
+      summary: `let Docker restart replica ${r.endpoint.replica} of release ${r.endpoint.release}`,
+    }))
+}
+
+function retires(world: World): Action[] {
+  const drained = world.replicas
+    .filter((r) => r.container && r.endpoint.state === 'draining' && drainLeftMs(world, r) === 0)
+    .map((r) => retire(world, r.endpoint.node, r.containerName, `stop replica ${r.endpoint.replica} of release ${r.endpoint.release}`))
+  const strays = world.strays.map((s) => retire(world, s.node, s.container.name, `remove ${s.container.name}, which nobody asked for`))
+  return [...drained, ...strays]
+}
+
+function retire({ input }: World, node: string, name: string, summary: string): Action {
+  const graceSeconds = input.desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
+  return {
+    key: `retire:${name}`,
+    verb: 'retireContainer',
+    args: { name, graceSeconds },
+    node,
+    queue: 'long',
+    container: name,
+    timeoutSeconds: graceSeconds + 60,
+    supersedable: false,
+    summary,
+  }
+}
+
+/**
+ * How long a draining replica has to stay: until DNS and ingress no longer name it, no resolver's answer with it
+ * can be alive, and no ingress connection is open to it, but at most drainSeconds. null = until something is seen.
+ */
+function drainLeftMs(world: World, { endpoint, container }: Replica): number | null {
+  if (endpoint.readyAt === null || container?.state !== 'running') return 0
+  if (endpoint.unroutedAt === null) return null
+  const { desired, now } = world.input
+  const since = now - endpoint.unroutedAt
+  const mostMs = (desired.spec.drainSeconds ?? applicationDefaults.drainSeconds) * 1000
+  const others = world.replicas.some((r) => r.endpoint.state === 'ready')
+  const dnsMs = Math.min(others ? (desired.dnsTtlSeconds + 1) * 1000 : 0, mostMs)
+  if (since < dnsMs) return dnsMs - since
+  if (since >= mostMs || connectionsTo(world, endpoint.address) === 0) return 0
+  return Math.min(connectionsPollMs, mostMs - since)
+}
+
+function requeueAfterMs(world: World): number | null {
+  const { observed, now, desired } = world.input
+  const budgetMs = (desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1000
+  const waits: (number | null)[] = []
+  for (const o of observed) {
+    if (o.unreachable !== null) waits.push(o.unreachable === 'DockerUnreachable' ? engineAwayPollMs : agentAwayPollMs)
+  }
+  for (const replica of world.replicas) {
+    const { endpoint, container, release, ready } = replica
+    if (endpoint.state === 'draining') waits.push(drainLeftMs(world, replica))
+    else if (container && release && !ready && container.state === 'running') {
+      const ran = runningForMs(container, now)
+      waits.push((probeOf(release.template) ? budgetMs : minimumReadyMs) - ran)
+    }
+  }
+  const due = waits.filter((w) => w !== null).map((w) => Math.max(w, 50))
+  return due.length > 0 ? Math.min(...due) : null
+}
+
+function finished(world: World): boolean {
+  const { resource, observed, desired, inFlight } = world.input
+  return (
+    resource.deleting &&
+    inFlight.length === 0 &&
+    desired.endpoints.length === 0 &&
+    observed.every((o) => o.unreachable === null && o.containers.length === 0 && o.published === null)
+  )
+}
+
+function isReadable(world: World, node: string): boolean {
+  return world.nodes.some((n) => n.node === node)
+}

@@ -1,0 +1,24 @@
+import type { Publication } from '../action.js'
+import { shortHash } from '../hash.js'
+import { serves, type World } from './world.js'
+
+/** The zone below which all names of this platform live. */
+export const internalZone = 'internal'
+
+/** What readers (DNS and ingress files) should show now; null = nothing, not even the name. */
+export function publicationOf(world: World): Publication | null {
+  const { resource } = world.input
+  const addresses = world.replicas.filter(serves).map((r) => r.endpoint.address).sort()
+  const shown = world.nodes.some((n) => n.published !== null)
+  if (resource.deleting || (addresses.length === 0 && !shown)) return null
+  const { ports } = (world.serving ?? world.target)?.template ?? {}
+  return {
+    names: [`${resource.name}.${resource.project}.${internalZone}`],
+    addresses,
+    port: ports?.[0] ?? null,
+  }
+}
+
+export function revisionOf(publication: Publication | null): string | null {
+  return publication === null ? null : shortHash(publication)
+}

@@ -1,0 +1,183 @@
+import { resultOf } from '../action.js'
+import { shortHash } from '../hash.js'
+import { withTag } from '../name.js'
+import type { ApplicationRecord, Endpoint, Release } from './desired.js'
+import { publicationOf, revisionOf } from './publication.js'
+import { applicationDefaults, templateHash, templateOf } from './spec.js'
+import { resolveKey, runningForMs, serves, type Replica, type World } from './world.js'
+
+/** Docker starts a crashing container again by itself; after this many times an unproven release is given up. */
+const restartsMost = 5
+
+/** Facts that this pass established. Small steps: plan is called again after they are written. */
+export function recordsOf(world: World): ApplicationRecord[] {
+  const release = newRelease(world)
+  if (release) return [release]
+  const verdict = verdictOn(world)
+  if (verdict) return [verdict]
+  const known = [...readiness(world), ...gone(world), ...unrouted(world), ...serving(world)]
+  if (known.length > 0) return known
+  const drained = [...drains(world), ...revived(world)]
+  if (drained.length > 0) return drained
+  return allocations(world)
+}
+
+function newRelease(world: World): ApplicationRecord | null {
+  const { desired, resource, settled } = world.input
+  const image = withTag(desired.spec.image)
+  const resolved = world.needsRelease ? resultOf(settled, resolveKey(image), 'resolveImage') : undefined
+  if (!resolved) return null
+  const template = templateOf(desired.spec)
+  const hash = templateHash(template)
+  const release = {
+    number: (world.latest?.number ?? 0) + 1,
+    generation: resource.generation,
+    templateHash: hash,
+    hash: shortHash([hash, resolved.resolved]),
+    template,
+    resolvedImage: resolved.resolved,
+    resolvedFrom: resolved.from,
+  }
+  return { type: 'release', release }
+}
+
+/** Why the target, which has never served, must be given up; null while there is hope. */
+function verdictOn(world: World): ApplicationRecord | null {
+  const { target } = world
+  if (!target || target.servingAt !== null || target.verdict !== null || world.needsRelease) return null
+  const own = world.replicas.filter((r) => r.wanted && r.endpoint.readyAt === null)
+  for (const replica of own) {
+    const cause = exitCause(replica) ?? budgetCause(world, replica)
+    if (cause) return { type: 'verdict', release: target.number, ...cause }
+  }
+  const failure = definitiveFailure(world, target)
+  return failure ? { type: 'verdict', release: target.number, ...failure } : null
+}
+
+interface Cause {
+  reason: string
+  message: string
+}
+
+function exitCause({ container, endpoint, busy }: Replica): Cause | null {
+  if (!container || busy) return null
+  const who = `replica ${endpoint.replica}`
+  if (container.oomKilled) return { reason: 'OOMKilled', message: `${who} was killed because it ran out of memory` }
+  if (container.restartCount >= restartsMost)
+    return { reason: 'CrashLoop', message: `${who} exited ${container.restartCount} times, last with code ${container.exitCode}` }
+  if (container.state !== 'exited' && container.state !== 'dead') return null
+  if (container.exitCode === 127 || container.exitCode === 126)
+    return { reason: 'CommandNotFound', message: `${who} exited with code ${container.exitCode}: its command was not found or cannot be run` }
+  return { reason: 'ContainerExited', message: `${who} exited with code ${container.exitCode} before it was ready` }
+}
+
+function budgetCause(world: World, { container, endpoint, ready }: Replica): Cause | null {
+  if (!container || ready || container.state === 'created') return null
+  const budget = world.input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds
+  if (runningForMs(container, world.input.now) < budget * 1000) return null
+  const last = container.probe.message ? `; the last probe said: ${container.probe.message}` : ''
+  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} was not ready within ${budget} s${last}` }
+}
+
+function definitiveFailure(world: World, target: Release): Cause | null {
+  for (const [key, failure] of world.input.failures) {
+    const concerns = key === `pull:${target.resolvedImage}` || key.startsWith(`ensure:${target.number}:`)
+    if (concerns && !failure.retryable) return { reason: failure.reason, message: failure.message }
+  }
+  return null
+}
+
+/** ready ⇄ starting as the prober sees it; a draining endpoint stays draining. */
+function readiness(world: World): ApplicationRecord[] {
+  return world.replicas
+    .filter((r) => !r.hidden && r.endpoint.state !== 'draining' && (r.endpoint.state === 'ready') !== r.ready)
+    .map((r) => endpointState(r.endpoint, r.ready ? 'ready' : 'starting'))
+}
+
+function endpointState({ release, replica }: Endpoint, state: Endpoint['state']): ApplicationRecord {
+  return { type: 'endpointState', release, replica, state }
+}
+
+/** An endpoint that should go, whose container is gone and that nobody shows any more, gives its address back. */
+function gone(world: World): ApplicationRecord[] {
+  return world.replicas
+    .filter((r) => r.endpoint.state === 'draining' && !r.hidden && !r.container && !r.busy)
+    .filter((r) => r.endpoint.readyAt === null || r.endpoint.unroutedAt !== null)
+    .filter((r) => !world.strays.some((s) => s.container.address === r.endpoint.address))
+    .map(({ endpoint: { release, replica } }) => ({ type: 'endpointGone', release, replica }))
+}
+
+function unrouted(world: World): ApplicationRecord[] {
+  const revision = revisionOf(publicationOf(world))
+  const live = world.input.observed.every((o) => o.unreachable === null && o.published === revision)
+  if (!live) return []
+  return world.replicas
+    .filter((r) => r.endpoint.state === 'draining' && r.endpoint.unroutedAt === null)
+    .map(({ endpoint: { release, replica } }) => ({ type: 'unrouted', release, replica }))
+}
+
+function serving(world: World): ApplicationRecord[] {
+  const { target, count } = world
+  if (!target || target.servingAt !== null || count === 0) return []
+  const ready = world.replicas.filter((r) => r.wanted && serves(r)).length
+  return ready >= count ? [{ type: 'serving', release: target.number }] : []
+}
+
+/** Which of the endpoints that are not wanted may leave now, so that never fewer serve than are wanted. */
+function drains(world: World): ApplicationRecord[] {
+  if (world.frozen) return []
+  const leaving = world.replicas.filter((r) => !r.wanted && r.endpoint.state !== 'draining').sort(leavesFirst)
+  const newReady = world.replicas.filter((r) => r.wanted && serves(r)).length
+  let ready = newReady + leaving.filter(serves).length
+  const proven = newReady > 0 || world.count === 0 || !world.target
+  let room = drainsAtOnce(world) - world.replicas.filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null).length
+
+  const records: ApplicationRecord[] = []
+  for (const replica of leaving) {
+    const neverServed = replica.endpoint.readyAt === null
+    if (neverServed) records.push(endpointState(replica.endpoint, 'draining'))
+    else if (!serves(replica)) {
+      if (proven) records.push(endpointState(replica.endpoint, 'draining'))
+    } else if (ready - 1 >= world.count && room > 0) {
+      records.push(endpointState(replica.endpoint, 'draining'))
+      ready--
+      room--
+    }
+  }
+  return records
+}
+
+/** Nobody replaces what leaves when nothing is wanted any more, so then all may go together. */
+function drainsAtOnce(world: World): number {
+  return world.count === 0 || !world.target ? Infinity : Math.max(1, Math.floor(world.count / 4))
+}
+
+/** Unready first, then the oldest release, then the highest replica. */
+function leavesFirst(a: Replica, b: Replica): number {
+  return (
+    Number(serves(a)) - Number(serves(b)) ||
+    a.endpoint.release - b.endpoint.release ||
+    b.endpoint.replica - a.endpoint.replica
+  )
+}
+
+/** A roll-back may want a replica again that is draining but has not been stopped. */
+function revived(world: World): ApplicationRecord[] {
+  return world.replicas
+    .filter((r) => r.wanted && r.endpoint.state === 'draining' && !r.busy && !r.hidden)
+    .map((r) => endpointState(r.endpoint, 'starting'))
+}
+
+function allocations(world: World): ApplicationRecord[] {
+  const { target, input, count } = world
+  if (!target || world.frozen || input.quiet || input.desired.addressesExhausted) return []
+  const own = world.replicas.filter((r) => r.endpoint.release === target.number)
+  const held = new Set(own.map((r) => r.endpoint.replica))
+  const missing = Array.from({ length: count }, (_, i) => i).filter((i) => !held.has(i))
+  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining').length
+  // A target must be able to prove itself even when broken leftovers fill every place.
+  const places = Math.max(count + world.surge - staying, own.some((r) => r.wanted) ? 0 : 1)
+  return missing
+    .slice(0, Math.max(0, places))
+    .map((replica) => ({ type: 'endpoint', release: target.number, replica, node: input.desired.node }))
+}

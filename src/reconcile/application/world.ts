@@ -1,0 +1,138 @@
+import type { InFlight, PlanInput } from '../controller.js'
+import { containerName } from '../labels.js'
+import { reachable, type NodeObservation, type ObservedContainer } from '../observed.js'
+import { withTag } from '../name.js'
+import { sameReplica, type ApplicationDesired, type Endpoint, type Release } from './desired.js'
+import { applicationDefaults, probeOf, templateHash, templateOf } from './spec.js'
+
+/** A replica without a probe counts as ready when it has run this long. */
+export const minimumReadyMs = 1_000
+
+/** One endpoint joined with its release and the container that was seen for it. */
+export interface Replica {
+  endpoint: Endpoint
+  release: Release | undefined
+  containerName: string
+  container: ObservedContainer | undefined
+  /** Its node could not be read: nothing is known of the container. */
+  hidden: boolean
+  /** Serves now. */
+  ready: boolean
+  /** Belongs to the target release and the wanted number. */
+  wanted: boolean
+  /** An action that changes its container is running. */
+  busy: boolean
+}
+
+/** A container of ours that no endpoint stands for. */
+export interface Stray {
+  node: string
+  container: ObservedContainer
+}
+
+/** Desired and observed joined: what the rest of the planner speaks about. */
+export interface World {
+  input: PlanInput<ApplicationDesired>
+  nodes: NodeObservation[]
+  count: number
+  surge: number
+  /** The spec asks for something that no release stands for yet. */
+  needsRelease: boolean
+  latest: Release | undefined
+  serving: Release | undefined
+  /** The release that should run now; undefined while there is none. */
+  target: Release | undefined
+  /** A new release is being resolved: repair what is there, start and drain nothing. */
+  frozen: boolean
+  replicas: Replica[]
+  strays: Stray[]
+}
+
+export const resolveKey = (image: string) => `resolve:${image}`
+
+export function worldOf(input: PlanInput<ApplicationDesired>): World {
+  const { desired, resource, observed, inFlight, failures } = input
+  const nodes = reachable(observed)
+  const count = resource.deleting ? 0 : (desired.spec.replicas ?? applicationDefaults.replicas)
+
+  const latest = desired.releases.at(-1)
+  const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
+  const needsRelease = !resource.deleting && asksForRelease(input, latest)
+  const resolveFailed = failures.get(resolveKey(withTag(desired.spec.image)))?.retryable === false
+  const standing = latest?.verdict === null ? latest : undefined
+  const target = needsRelease ? (serving ?? standing) : (standing ?? serving)
+
+  const busy = new Set(inFlight.map((a: InFlight) => a.container))
+  const replicas = desired.endpoints.map((endpoint) => replicaOf(endpoint, input, nodes, target, count, busy))
+  const known = new Set(replicas.flatMap((r) => (r.container ? [r.container.id] : [])))
+  const strays = nodes.flatMap((n) =>
+    n.containers.filter((c) => !known.has(c.id)).map((container) => ({ node: n.node, container })),
+  )
+  return {
+    input,
+    nodes,
+    count,
+    surge: Math.max(1, Math.ceil(count / 4)),
+    needsRelease,
+    latest,
+    serving,
+    target,
+    frozen: needsRelease && !resolveFailed,
+    replicas,
+    strays,
+  }
+}
+
+/** A new release is due when the template changed, or when a failed one is tried again by a new generation. */
+function asksForRelease({ desired, resource }: PlanInput<ApplicationDesired>, latest: Release | undefined): boolean {
+  if (!latest) return true
+  if (latest.templateHash !== templateHash(templateOf(desired.spec))) return true
+  return latest.verdict !== null && resource.generation > latest.generation
+}
+
+function replicaOf(
+  endpoint: Endpoint,
+  input: PlanInput<ApplicationDesired>,
+  nodes: NodeObservation[],
+  target: Release | undefined,
+  count: number,
+  busy: Set<string | null>,
+): Replica {
+  const { desired, instance, resource, now } = input
+  const release = desired.releases.find((r) => r.number === endpoint.release)
+  const name = containerName(instance, resource.id, endpoint.release, endpoint.replica)
+  const node = nodes.find((n) => n.node === endpoint.node)
+  const container = node?.containers.find(
+    (c) => sameReplica(c, endpoint) && c.name === name && c.specHash === release?.hash,
+  )
+  return {
+    endpoint,
+    release,
+    containerName: name,
+    container,
+    hidden: node === undefined,
+    ready: container !== undefined && release !== undefined && readyNow(container, release, endpoint, now),
+    wanted: release !== undefined && release.number === target?.number && endpoint.replica < count,
+    busy: busy.has(name),
+  }
+}
+
+function readyNow(container: ObservedContainer, release: Release, endpoint: Endpoint, now: number): boolean {
+  if (container.state !== 'running') return false
+  if (probeOf(release.template) === null) return runningForMs(container, now) >= minimumReadyMs
+  // The prober has just started and knows nothing yet: what was ready stays ready, what was not does not become it.
+  return container.probe.ready ?? endpoint.state === 'ready'
+}
+
+export function runningForMs(container: ObservedContainer, now: number): number {
+  return container.startedAt === null ? 0 : now - container.startedAt
+}
+
+export function serves(replica: Replica): boolean {
+  return replica.endpoint.state === 'ready' && replica.ready
+}
+
+/** Established connections from any ingress to `address`. */
+export function connectionsTo(world: World, address: string): number {
+  return world.nodes.reduce((sum, n) => sum + (n.connections[address] ?? 0), 0)
+}

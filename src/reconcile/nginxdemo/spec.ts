@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { imageSchema } from '../name.js'
+
+/** The demo's spec: one nginx container with one port on the loopback address. */
+export const nginxdemoSpecSchema = z
+  .object({
+    image: imageSchema.optional(),
+    /** Port on 127.0.0.1. */
+    hostPort: z.number().int().min(1).max(65535),
+  })
+  .strict()
+export type NginxdemoSpec = z.infer<typeof nginxdemoSpecSchema>
+
+export const nginxdemoDefaultImage = 'nginx:1.28-alpine'
+
+export interface NginxdemoDesired {
+  spec: NginxdemoSpec
+  node: string
+}
