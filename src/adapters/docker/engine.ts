@@ -1,0 +1,112 @@
+import type { ContainerSpec, RestartPolicy } from '../../reconcile/action.js'
+import type { ContainerState } from '../../reconcile/observed.js'
+
+/**
+ * The narrow view of a container engine that Evenkeel needs. I/O only, no decisions. Two implementations:
+ * `DockerodeEngine` and the simulation's model; one contract suite runs against both.
+ */
+export interface Engine {
+  info(): Promise<EngineInfo>
+  /** All containers that carry these labels, in any state. */
+  list(labels: Record<string, string>): Promise<EngineContainer[]>
+  /** By name or id; null when there is none. */
+  inspect(nameOrId: string): Promise<EngineContainer | null>
+  /** Creates and does not start. Fails with NameTaken when the name is in use, ImageMissing, AddressInUse… */
+  create(spec: ContainerSpec, network: EngineNetwork): Promise<{ id: string }>
+  /** Starting a running container is success. */
+  start(nameOrId: string): Promise<void>
+  unpause(nameOrId: string): Promise<void>
+  /** SIGTERM (or the image's stop signal), then SIGKILL after `graceSeconds`. Stopping a stopped or absent container is success. */
+  stop(nameOrId: string, graceSeconds: number): Promise<void>
+  /** Removes a container and its anonymous volumes; an absent one is success. `force` kills a running one. */
+  remove(nameOrId: string, force: boolean): Promise<void>
+  setRestartPolicy(nameOrId: string, policy: RestartPolicy): Promise<void>
+  /** The local image's id for a reference, id or digest; null when it is not there. */
+  imageId(reference: string): Promise<string | null>
+  /** Name@digest of a local image, if a registry gave it one. */
+  repoDigest(reference: string): Promise<string | null>
+  /** Asks the registry for the digest behind a reference. Fails with RegistryUnreachable, ImageNotFound, ImagePullUnauthorized… */
+  remoteDigest(reference: string, signal: AbortSignal): Promise<string>
+  /** Returns when the image is here. Cancels with the signal. */
+  pull(reference: string, signal: AbortSignal): Promise<void>
+  /** Makes the node's network when it is missing; an existing one with the same name and subnet is kept. */
+  ensureNetwork(network: EngineNetwork, labels: Record<string, string>): Promise<void>
+  /** Subscribes to container events of these labels from `since` (seconds, as Docker takes it) on. Ends when the stream breaks or the signal aborts. */
+  events(labels: Record<string, string>, since: number | null, onEvent: (event: EngineEvent) => void, signal: AbortSignal): Promise<void>
+}
+
+export interface EngineInfo {
+  version: string
+  apiVersion: string
+  architecture: string
+  rootless: boolean
+  /** 'docker', 'podman', 'docker-desktop' … as far as the engine tells. */
+  product: string
+}
+
+export interface EngineContainer {
+  id: string
+  name: string
+  labels: Record<string, string>
+  imageId: string
+  state: ContainerState
+  exitCode: number | null
+  oomKilled: boolean
+  startedAt: number | null
+  finishedAt: number | null
+  restartCount: number
+  restartPolicy: string
+  /** IPv4 in the node's network. */
+  address: string | null
+}
+
+/** The node's bridge. Fixed addresses lie outside `dynamicRange`. */
+export interface EngineNetwork {
+  name: string
+  subnet: string
+  gateway: string
+  dynamicRange: string
+  mtu: number
+  /** Resolvers of the containers, ours first. */
+  dns: string[]
+}
+
+export interface EngineEvent {
+  /** create | start | die | destroy | oom | pause | unpause | health_status | rename | update … */
+  action: string
+  containerId: string
+  labels: Record<string, string>
+  /** Nanoseconds since the epoch as a decimal text. */
+  timeNano: string
+}
+
+/** Why the engine refused or could not; the reasons are those that conditions carry. */
+export const engineFailureReasons = [
+  'DockerUnreachable',
+  'ImageMissing',
+  'ImageNotFound',
+  'ImagePullUnauthorized',
+  'ImagePullRateLimited',
+  'ImagePlatformMismatch',
+  'RegistryUnreachable',
+  'NameTaken',
+  'AddressInUse',
+  'PortTaken',
+  'CommandNotFound',
+  'DiskFull',
+  'NotFound',
+  'EngineError',
+] as const
+export type EngineFailureReason = (typeof engineFailureReasons)[number]
+
+/** An engine's refusal in our own words. `retryable` false: the same request cannot succeed later. */
+export class EngineFailure extends Error {
+  constructor(
+    readonly reason: EngineFailureReason,
+    message: string,
+    readonly retryable: boolean,
+  ) {
+    super(message)
+    this.name = 'EngineFailure'
+  }
+}

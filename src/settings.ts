@@ -1,0 +1,85 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+/**
+ * Everything that is configured from outside, read once from the environment. A wrong value names its variable.
+ * People's run-time settings live in the database, not here.
+ */
+const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback)
+
+const schema = z.object({
+  EVENKEEL_HOME: z.string().default(join(homedir(), '.evenkeel')),
+  /** Address that API and demo listen on. */
+  EVENKEEL_LISTEN: z.string().default('127.0.0.1'),
+  EVENKEEL_API_PORT: port(4000),
+  EVENKEEL_TEMPORAL_PORT: port(7233),
+  EVENKEEL_TEMPORAL_UI_PORT: port(8233),
+  EVENKEEL_POSTGRES_PORT: port(5433),
+  EVENKEEL_DEMO_PORT: port(8088),
+  EVENKEEL_WORKER_METRICS_PORT: port(9464),
+  EVENKEEL_DATABASE_URL: z.string().optional(),
+  EVENKEEL_TEMPORAL_ADDRESS: z.string().optional(),
+  EVENKEEL_TEMPORAL_NAMESPACE: z.string().default('default'),
+  EVENKEEL_TEMPORAL_UI_URL: z.string().optional(),
+  /** Pool that every node's /20 is cut from. Overlapping host routes are left out, never renumbered. */
+  EVENKEEL_NETWORK_POOL: z.string().default('10.192.0.0/12'),
+  EVENKEEL_DNS_TTL_SECONDS: z.coerce.number().int().min(1).max(300).default(5),
+  EVENKEEL_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+})
+
+export interface Settings {
+  home: string
+  listen: string
+  apiPort: number
+  temporalPort: number
+  temporalUiPort: number
+  postgresPort: number
+  demoPort: number
+  workerMetricsPort: number
+  /** Set when PostgreSQL is somebody else's; else the embedded one's, which `up` passes on. */
+  databaseUrl: string | undefined
+  temporalAddress: string
+  temporalNamespace: string
+  temporalUiUrl: string
+  networkPool: string
+  dnsTtlSeconds: number
+  logLevel: string
+}
+
+export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
+  const parsed = schema.safeParse(env)
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`)
+    throw new Error(`wrong settings in the environment: ${lines.join('; ')}`)
+  }
+  const e = parsed.data
+  return {
+    home: e.EVENKEEL_HOME,
+    listen: e.EVENKEEL_LISTEN,
+    apiPort: e.EVENKEEL_API_PORT,
+    temporalPort: e.EVENKEEL_TEMPORAL_PORT,
+    temporalUiPort: e.EVENKEEL_TEMPORAL_UI_PORT,
+    postgresPort: e.EVENKEEL_POSTGRES_PORT,
+    demoPort: e.EVENKEEL_DEMO_PORT,
+    workerMetricsPort: e.EVENKEEL_WORKER_METRICS_PORT,
+    databaseUrl: e.EVENKEEL_DATABASE_URL,
+    temporalAddress: e.EVENKEEL_TEMPORAL_ADDRESS ?? `127.0.0.1:${e.EVENKEEL_TEMPORAL_PORT}`,
+    temporalNamespace: e.EVENKEEL_TEMPORAL_NAMESPACE,
+    temporalUiUrl: e.EVENKEEL_TEMPORAL_UI_URL ?? `http://127.0.0.1:${e.EVENKEEL_TEMPORAL_UI_PORT}`,
+    networkPool: e.EVENKEEL_NETWORK_POOL,
+    dnsTtlSeconds: e.EVENKEEL_DNS_TTL_SECONDS,
+    logLevel: e.EVENKEEL_LOG_LEVEL,
+  }
+}
+
+/** Where things lie below the state directory. Files in `secrets` are 0600. */
+export const homePaths = (home: string) => ({
+  instance: join(home, 'instance'),
+  secrets: join(home, 'secrets'),
+  signingKey: join(home, 'secrets', 'signing-key.pem'),
+  masterKey: join(home, 'secrets', 'master.key'),
+  ownerToken: join(home, 'secrets', 'owner-token'),
+  agentConfig: join(home, 'agent', 'config.json'),
+  agentState: join(home, 'agent'),
+})
