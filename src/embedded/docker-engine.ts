@@ -31,13 +31,13 @@ export interface EngineFacts {
  * On Debian and Ubuntu root gets one installed and started; elsewhere the error says what to do.
  */
 export async function ensureDocker(log: SetupLog): Promise<Docker> {
-  const docker = new Docker();
-  let silence = await whySilent(docker);
+  let silence = await whySilent();
   if (silence) {
     await raiseEngine(silence, log);
-    silence = await whySilent(docker);
+    silence = await whySilent();
     if (silence) throw new Error(`The Docker engine was started but does not answer: ${silence.message}`);
   }
+  const docker = new Docker();
   const facts = await readFacts(docker);
   const refusal = refuseEngine(facts);
   if (refusal) throw new Error(refusal);
@@ -82,9 +82,9 @@ async function readFacts(docker: Docker): Promise<EngineFacts> {
   };
 }
 
-async function whySilent(docker: Docker): Promise<NodeJS.ErrnoException | undefined> {
+async function whySilent(): Promise<NodeJS.ErrnoException | undefined> {
   try {
-    await docker.ping({ abortSignal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+    await new Docker({ timeout: ANSWER_TIMEOUT_MS }).ping();
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
@@ -135,9 +135,8 @@ async function startEngine(log: SetupLog): Promise<void> {
     log('Docker: starting dockerd');
     startDetached('dockerd', join(cacheDir(), 'dockerd.log'));
   }
-  const docker = new Docker();
   const deadline = Date.now() + START_TIMEOUT_MS;
-  while ((await whySilent(docker)) && Date.now() < deadline) await sleep(200);
+  while ((await whySilent()) && Date.now() < deadline) await sleep(200);
 }
 
 /** Without systemd nothing else would keep the engine: it must outlive us, as the containers do. */
