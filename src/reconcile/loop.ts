@@ -79,7 +79,9 @@ export interface LoopPorts {
   clearDirty(): void
   /** Returns when `woken()` holds, a nudge came, or after `ms`. */
   wait(woken: () => boolean, ms: number, why: string): Promise<void>
-  /** Tells operators what was decided and what is waited for. */
+  /** Tells operators that a pass failed; the loop backs off and goes on. */
+  failed(message: string): void
+  /** Tells operators what was decided. */
   report(decision: Decision, inFlight: InFlight[]): void
   /** Resync interval with its jitter, in milliseconds. */
   resyncMs(): number
@@ -124,8 +126,10 @@ export async function reconcileLoop(ports: LoopPorts, failures: { count: number 
       why = running.size > 0 ? [...running.values()].map((r) => r.state.key).join(', ') : 'a change, or the resync'
     } catch (error) {
       failures.count++
+      const message = error instanceof Error ? error.message : String(error)
+      ports.failed(message)
       waitMs = backoffMs(failures.count)
-      why = `the next try after: ${error instanceof Error ? error.message : String(error)}`
+      why = `the next try after: ${message}`
     }
     if (ports.pressure() !== 'none' && running.size === 0 && ended.length === 0) return 'again'
     await ports.wait(() => ended.length > 0 || ports.stopping(), waitMs, why)

@@ -1,0 +1,2 @@
+export { reconcile } from './reconcile.workflow.js'
+export { sweep } from './sweep.workflow.js'

@@ -1,0 +1,174 @@
+import * as wf from '@temporalio/workflow'
+import type { ControlActivities } from '../activities/control.activities.js'
+import type { NodeActivities } from '../activities/node.activities.js'
+import type { Settled } from '../src/reconcile/action.js'
+import type { InFlight } from '../src/reconcile/controller.js'
+import { nodeQueue } from '../src/reconcile/kind.js'
+import {
+  reconcileLoop,
+  type Decision,
+  type LoopPorts,
+  type RunningAction,
+  type StartedAction,
+} from '../src/reconcile/loop.js'
+import type { Observation, ObserveRequest } from '../src/reconcile/observed.js'
+import { lastResultQuery, nudgeSignal, searchAttribute, type LastResult, type ReconcileInput } from './messages.js'
+
+/** From here on a run ends before its next idle wait; a pass is some 20 events. */
+const idleEventsMost = 300
+/** From here on only un-routing, stopping and repairing are planned, so that the run becomes quiet and can end. */
+const quietEventsMost = 4_000
+const resyncBaseMs = 3_600_000
+
+const control = wf.proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '5s',
+  retry: { maximumAttempts: 3, initialInterval: '100ms' },
+})
+
+/** The one loop of every resource. Everything that decides lives in activities; this only interprets plans. */
+export async function reconcile(input: ReconcileInput): Promise<void> {
+  let dirty = true
+  let last: LastResult = { generation: 0, pass: 0, conditions: [], error: null }
+  wf.setHandler(nudgeSignal, () => void (dirty = true))
+  wf.setHandler(lastResultQuery, () => last)
+
+  const root = wf.CancellationScope.current()
+  const failures = { count: input.failures ?? 0 }
+  const operators = operatorView(input)
+
+  const ports: LoopPorts = {
+    loadDesired: () => control.loadDesired(input.resource),
+    observe: (request) => observe(request),
+    decide: async (passInput) => {
+      const decision = await control.decide(input.resource, passInput)
+      last = { generation: decision.generation, pass: passInput.pass, conditions: decision.summary, error: null }
+      return decision
+    },
+    start: (action) => startAction(action),
+    clearDirty: () => void (dirty = false),
+    wait: async (woken, ms, why) => {
+      operators.waiting(why)
+      await wf.condition(() => dirty || woken(), ms, { summary: `waits for ${why}`.slice(0, 190) })
+    },
+    failed: (message) => {
+      last = { ...last, error: message }
+      operators.failed(message)
+    },
+    report: (decision, inFlight) => operators.decided(decision, inFlight),
+    // Spread over ±10 %, so that a fleet that started together does not look together for ever.
+    resyncMs: () => resyncBaseMs * (0.9 + Math.random() * 0.2),
+    pressure: () => {
+      const { historyLength, continueAsNewSuggested } = wf.workflowInfo()
+      if (historyLength >= quietEventsMost) return 'quiet'
+      return continueAsNewSuggested || historyLength >= idleEventsMost ? 'idle' : 'none'
+    },
+    stopping: () => root.consideredCancelled,
+  }
+
+  // A cancel in the UI must not tear the loop's own steps apart: what is in flight settles first.
+  const end = await wf.CancellationScope.nonCancellable(() => reconcileLoop(ports, failures))
+  await wf.condition(wf.allHandlersFinished)
+  if (end === 'again') await wf.continueAsNew<typeof reconcile>({ ...input, failures: failures.count })
+  if (end === 'stopped') throw new wf.CancelledFailure('stopped by a person; the sweep starts it again unless the resource is paused')
+}
+
+async function observe(request: ObserveRequest): Promise<Observation> {
+  const node = wf.proxyActivities<NodeActivities>({
+    taskQueue: nodeQueue(request.node, 'short'),
+    startToCloseTimeout: '4s',
+    scheduleToCloseTimeout: '10s',
+    retry: { initialInterval: '200ms', maximumInterval: '1s' },
+    summary: 'look what is there',
+  })
+  try {
+    return await node.observe(request)
+  } catch (error) {
+    const message = `node ${request.node} did not answer within 10 s (${rootMessage(error)})`
+    return { node: request.node, unreachable: 'AgentSilent', message }
+  }
+}
+
+/** One attempt in its own scope: a failure is an answer for the next plan, and only its own key cancels it. */
+function startAction({ header, signed }: StartedAction): RunningAction {
+  const scope = new wf.CancellationScope({ cancellable: true })
+  const settled = scope.run(async (): Promise<Settled> => {
+    const node = wf.proxyActivities<NodeActivities>({
+      taskQueue: nodeQueue(header.node, header.queue),
+      scheduleToCloseTimeout: header.timeoutSeconds * 1_000,
+      heartbeatTimeout: '5s',
+      retry: { maximumAttempts: 1 },
+      cancellationType: wf.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+      summary: header.summary.slice(0, 190),
+    })
+    const { key, verb } = header
+    try {
+      return { key, verb, ok: true, result: await node.act(signed) }
+    } catch (error) {
+      return { key, verb, ok: false, ...failureOf(error) }
+    }
+  })
+  return { settled, cancel: () => scope.cancel() }
+}
+
+function failureOf(error: unknown): { reason: string; message: string; retryable: boolean; cancelled: boolean } {
+  if (wf.isCancellation(error)) return { reason: 'Cancelled', message: 'cancelled', retryable: true, cancelled: true }
+  const cause = error instanceof wf.ActivityFailure ? error.cause : error
+  if (cause instanceof wf.ApplicationFailure) {
+    const [details] = (cause.details ?? []) as ({ retryable?: boolean } | undefined)[]
+    return { reason: cause.type ?? 'EngineError', message: cause.message, retryable: details?.retryable ?? true, cancelled: false }
+  }
+  if (cause instanceof wf.TimeoutFailure)
+    return { reason: 'ActionTimeout', message: 'the agent did not finish in time or vanished while it worked', retryable: true, cancelled: false }
+  return { reason: 'EngineError', message: rootMessage(error), retryable: true, cancelled: false }
+}
+
+function rootMessage(error: unknown): string {
+  return wf.rootCause(error) ?? String(error)
+}
+
+/** What a person sees of this run in the Temporal UI. */
+function operatorView(input: ReconcileInput) {
+  let shown = ''
+  let decided = 'no pass has finished yet'
+  let waitsFor = ''
+  const recent: string[] = []
+
+  const render = () =>
+    wf.setCurrentDetails(
+      [
+        `### ${input.kind} ${input.project}/${input.name}`,
+        decided,
+        `**Waits for:** ${waitsFor || '—'}`,
+        recent.length > 0 ? `**Last actions:**\n${recent.map((r) => `- ${r}`).join('\n')}` : '',
+      ]
+        .filter((part) => part !== '')
+        .join('\n\n'),
+    )
+
+  return {
+    waiting(why: string) {
+      waitsFor = why
+      render()
+    },
+    failed(message: string) {
+      decided = `**The last pass failed:** ${message}`
+    },
+    decided(decision: Decision, inFlight: InFlight[]) {
+      for (const { header } of decision.start) recent.unshift(`${header.summary} (on ${header.node})`)
+      recent.splice(8)
+      decided = [
+        `**Generation ${decision.generation}**${decision.paused ? ', paused by a person' : ''}`,
+        ...decision.summary.map((line) => `- ${line}`),
+        inFlight.length > 0 ? `\n**Running:** ${inFlight.map((a) => a.key).join(', ')}` : '',
+      ].join('\n')
+      const attributes = `${decision.ready} ${decision.reason} ${decision.generation}`
+      if (attributes === shown) return
+      shown = attributes
+      wf.upsertSearchAttributes([
+        { key: searchAttribute.ready, value: decision.ready },
+        { key: searchAttribute.reason, value: decision.reason },
+        { key: searchAttribute.generation, value: decision.generation },
+      ])
+    },
+  }
+}
