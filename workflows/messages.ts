@@ -1,4 +1,5 @@
-import { defineQuery, defineSearchAttributeKey, defineSignal } from '@temporalio/common'
+import { defineSearchAttributeKey } from '@temporalio/common'
+import { defineQuery, defineSignal } from '@temporalio/workflow'
 
 /** Messages that cross a workflow's border. Names are stable once released. */
 

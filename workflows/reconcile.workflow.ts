@@ -1,7 +1,7 @@
 import * as wf from '@temporalio/workflow'
 import type { ControlActivities } from '../activities/control.activities.js'
 import type { NodeActivities } from '../activities/node.activities.js'
-import type { Settled } from '../src/reconcile/action.js'
+import type { Outcome } from '../src/reconcile/action.js'
 import type { InFlight } from '../src/reconcile/controller.js'
 import { nodeQueue } from '../src/reconcile/kind.js'
 import {
@@ -91,7 +91,7 @@ async function observe(request: ObserveRequest): Promise<Observation> {
 /** One attempt in its own scope: a failure is an answer for the next plan, and only its own key cancels it. */
 function startAction({ header, signed }: StartedAction): RunningAction {
   const scope = new wf.CancellationScope({ cancellable: true })
-  const settled = scope.run(async (): Promise<Settled> => {
+  const settled = scope.run(async (): Promise<Outcome> => {
     const node = wf.proxyActivities<NodeActivities>({
       taskQueue: nodeQueue(header.node, header.queue),
       scheduleToCloseTimeout: header.timeoutSeconds * 1_000,

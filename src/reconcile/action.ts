@@ -102,10 +102,13 @@ interface ActionOf<V extends Verb> {
 }
 export type Action = { [V in Verb]: ActionOf<V> }[Verb]
 
-/** An action's end, as the loop reports it to the next `decide`. */
-export type Settled =
+/** How an action ended. */
+export type Outcome =
   | { key: string; verb: Verb; ok: true; result: ResultOf[Verb] }
   | { key: string; verb: Verb; ok: false; reason: string; message: string; retryable: boolean; cancelled: boolean }
+
+/** An action's end as the loop reports it to the next `decide`, with the generation that had started it. */
+export type Settled = Outcome & { generation: number }
 
 /** The result of a settled action of `verb`, when it succeeded. */
 export function resultOf<V extends Verb>(settled: Settled[], key: string, verb: V): ResultOf[V] | undefined {

@@ -1,4 +1,4 @@
-import type { Action, Settled } from './action.js'
+import type { Action, Outcome, Settled } from './action.js'
 import { backoffMs } from './backoff.js'
 import type { InFlight } from './controller.js'
 import type { Observation, ObserveRequest } from './observed.js'
@@ -65,7 +65,7 @@ export interface Decision {
 
 /** A running action: `settled` never rejects. */
 export interface RunningAction {
-  settled: Promise<Settled>
+  settled: Promise<Outcome>
   cancel(): void
 }
 
@@ -171,7 +171,7 @@ function track(
   const started = ports.start(action)
   const settled = started.settled.then((result) => {
     running.delete(key)
-    onSettled(result)
+    onSettled({ ...result, generation })
     return result
   })
   return { settled, cancel: () => started.cancel(), state: { key, verb, container, supersedable, generation } }

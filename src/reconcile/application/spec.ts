@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Probe } from '../action.js'
 import { shortHash } from '../hash.js'
 import { reservedLabelPrefix } from '../labels.js'
-import { imageSchema } from '../name.js'
+import { imageSchema, nameSchema } from '../name.js'
 
 const noNul = (text: string) => !text.includes('\0')
 
@@ -68,6 +68,8 @@ export const applicationSpecSchema = z
     startupBudgetSeconds: z.number().int().min(1).max(3600).optional(),
     stopGraceSeconds: z.number().int().min(0).max(3600).optional(),
     drainSeconds: z.number().int().min(0).max(3600).optional(),
+    /** Where its replicas live; absent = the node that joined first. */
+    placement: z.object({ node: nameSchema }).optional(),
   })
   .strict()
   .superRefine((spec, ctx) => {
@@ -92,12 +94,12 @@ export const applicationDefaults = {
 /** The part of a spec that cannot change in a living container; a release freezes it. */
 export type ReleaseTemplate = Pick<
   ApplicationSpec,
-  'image' | 'entrypoint' | 'command' | 'env' | 'labels' | 'ports' | 'readiness'
+  'image' | 'entrypoint' | 'command' | 'env' | 'labels' | 'ports' | 'readiness' | 'placement'
 >
 
 export function templateOf(spec: ApplicationSpec): ReleaseTemplate {
-  const { image, entrypoint, command, env, labels, ports, readiness } = spec
-  return { image, entrypoint, command, env, labels, ports, readiness }
+  const { image, entrypoint, command, env, labels, ports, readiness, placement } = spec
+  return { image, entrypoint, command, env, labels, ports, readiness, placement }
 }
 
 /** Compared as text with the stored one to see whether a spec needs a new release. */

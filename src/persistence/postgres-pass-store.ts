@@ -1,0 +1,167 @@
+import type { ApplicationRecord } from '../reconcile/application/desired.js'
+import type { ConditionChange } from '../reconcile/condition.js'
+import type { ResourceView } from '../reconcile/controller.js'
+import { controllerOf } from '../reconcile/controllers.js'
+import { reconciledKinds } from '../reconcile/kind.js'
+import type { Decision } from '../reconcile/loop.js'
+import type { Database, Transaction } from './database.js'
+import { announce } from './announce.js'
+import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStore } from './pass-store.js'
+import { writeApplicationRecord } from './records.js'
+import { readSnapshot, type Snapshot } from './snapshot.js'
+
+const day = 86_400_000
+/** Longer than any late attempt of a creation can live. */
+const tombstoneDays = 30
+const eventDays = 30
+const idempotencyDays = 1
+
+/** Passes in PostgreSQL: one statement claims, one transaction decides. */
+export class PostgresPassStore implements PassStore {
+  constructor(
+    private readonly db: Database,
+    private readonly options: { dnsTtlSeconds: number },
+  ) {}
+
+  async claim(id: string): Promise<ClaimedPass | null> {
+    const snapshot = await readSnapshot(this.db, id, 'claim', this.options.dnsTtlSeconds)
+    if (!snapshot) return null
+    const { pass, resource, desired, nodes } = snapshot
+    return { pass, resource, desired, nodes }
+  }
+
+  async decide(
+    id: string,
+    pass: number,
+    now: number,
+    step: (open: OpenPass) => Promise<PassOutcome>,
+  ): Promise<Decision | 'superseded'> {
+    return this.db.$transaction(
+      async (tx) => {
+        const snapshot = await readSnapshot(tx, id, 'lock', this.options.dnsTtlSeconds)
+        if (!snapshot || snapshot.pass !== pass) return 'superseded'
+        if (snapshot.decisionPass === pass && snapshot.decision) return snapshot.decision
+        const outcome = await step(openPass(tx, snapshot, now))
+        await writeOutcome(tx, snapshot.resource, pass, outcome, now)
+        return outcome.decision
+      },
+      { timeout: 4_500, maxWait: 4_500 },
+    )
+  }
+
+  async due(after: string, limit: number, now: number): Promise<DueResource[]> {
+    return this.db.$queryRaw<DueResource[]>`
+      SELECT r.id, r.kind, p.name AS project, r.name
+      FROM "Resource" r JOIN "Project" p ON p.id = r."projectId"
+      WHERE r.id > ${after} AND NOT r.paused AND r.kind = ANY(${[...reconciledKinds]})
+        AND (r.generation <> r."observedGeneration" OR r."deletionRequestedAt" IS NOT NULL
+          OR r."nextPassDueAt" IS NULL OR r."nextPassDueAt" < ${new Date(now)})
+      ORDER BY r.id LIMIT ${limit}`
+  }
+
+  async keepHouse(now: number): Promise<void> {
+    const before = (days: number) => new Date(now - days * day)
+    await this.db.tombstone.deleteMany({ where: { deletedAt: { lt: before(tombstoneDays) } } })
+    await this.db.event.deleteMany({ where: { at: { lt: before(eventDays) } } })
+    await this.db.conditionTransition.deleteMany({ where: { at: { lt: before(eventDays) } } })
+    await this.db.idempotencyKey.deleteMany({ where: { createdAt: { lt: before(idempotencyDays) } } })
+  }
+}
+
+function openPass(tx: Transaction, snapshot: Snapshot, now: number): OpenPass {
+  const { resource, paused, failures, holds, conditions } = snapshot
+  let desired = snapshot.desired
+  return {
+    resource,
+    desired,
+    paused,
+    failures,
+    holds,
+    conditions,
+    async write(records) {
+      const controller = controllerOf(resource.kind)
+      for (const record of records) {
+        const address = await writeRecord(tx, resource, record, now)
+        desired = controller?.applyRecord(desired, record, { address, now })
+      }
+      return desired
+    },
+  }
+}
+
+function writeRecord(tx: Transaction, resource: ResourceView, record: unknown, now: number): Promise<string | null> {
+  switch (resource.kind) {
+    case 'application':
+      return writeApplicationRecord(tx, resource.id, record as ApplicationRecord, now)
+    default:
+      throw new Error(`kind ${resource.kind} writes no records, yet its plan asked for ${JSON.stringify(record)}`)
+  }
+}
+
+async function writeOutcome(tx: Transaction, resource: ResourceView, pass: number, outcome: PassOutcome, now: number): Promise<void> {
+  const at = new Date(now)
+  if (outcome.finalize) {
+    const { id, kind, projectId, name } = resource
+    await tx.tombstone.create({ data: { resourceId: id, kind, projectId, name, deletedAt: at } })
+    await writeEvents(tx, resource, outcome, at)
+    await tx.resource.delete({ where: { id } })
+    await announce(tx, id)
+    return
+  }
+  await writeConditions(tx, resource.id, outcome, at)
+  await writeFailures(tx, resource.id, outcome)
+  await writeEvents(tx, resource, outcome, at)
+  await tx.resource.update({
+    where: { id: resource.id },
+    data: {
+      decision: outcome.decision as object,
+      decisionPass: pass,
+      lastPassAt: at,
+      lastError: outcome.lastError,
+      nextPassDueAt: new Date(outcome.nextPassDueAt),
+      ...(outcome.observedGeneration === null ? {} : { observedGeneration: outcome.observedGeneration }),
+    },
+    select: { id: true },
+  })
+  if (outcome.conditions.some((c) => c.changed)) await announce(tx, resource.id)
+}
+
+async function writeConditions(tx: Transaction, resourceId: string, outcome: PassOutcome, at: Date): Promise<void> {
+  for (const { condition } of outcome.conditions.filter((c) => c.changed)) {
+    const { type, status, reason, message, observedGeneration, lastTransitionAt } = condition
+    const data = { status, reason, message, observedGeneration, lastTransitionAt: new Date(lastTransitionAt) }
+    await tx.condition.upsert({
+      where: { resourceId_type: { resourceId, type } },
+      create: { resourceId, type, ...data },
+      update: data,
+    })
+  }
+  const transitions = outcome.conditions.filter((c) => c.transitioned).map((c) => transition(resourceId, c, at))
+  if (transitions.length > 0) await tx.conditionTransition.createMany({ data: transitions })
+  if (outcome.droppedConditions.length > 0)
+    await tx.condition.deleteMany({ where: { resourceId, type: { in: outcome.droppedConditions } } })
+}
+
+function transition(resourceId: string, { condition }: ConditionChange, at: Date) {
+  const { type, status, reason, message, observedGeneration } = condition
+  return { resourceId, type, status, reason, message, observedGeneration, at }
+}
+
+async function writeFailures(tx: Transaction, resourceId: string, { failures }: PassOutcome): Promise<void> {
+  if (failures.cleared.length > 0)
+    await tx.actionFailure.deleteMany({ where: { resourceId, key: { in: failures.cleared } } })
+  for (const { key, nextTryAt, ...rest } of failures.set) {
+    const data = { ...rest, nextTryAt: new Date(nextTryAt) }
+    await tx.actionFailure.upsert({
+      where: { resourceId_key: { resourceId, key } },
+      create: { resourceId, key, ...data },
+      update: data,
+    })
+  }
+}
+
+async function writeEvents(tx: Transaction, resource: ResourceView, { events }: PassOutcome, at: Date): Promise<void> {
+  if (events.length === 0) return
+  const { id: resourceId, projectId, generation } = resource
+  await tx.event.createMany({ data: events.map((e) => ({ ...e, resourceId, projectId, generation, at })) })
+}

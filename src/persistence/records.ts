@@ -1,0 +1,60 @@
+import type { ApplicationRecord } from '../reconcile/application/desired.js'
+import type { Transaction } from './database.js'
+import { releaseAddress, takeAddress } from './addresses.js'
+
+/** Writes one record of an application; answers the address that it was given, if it asked for one. */
+export async function writeApplicationRecord(
+  tx: Transaction,
+  resourceId: string,
+  record: ApplicationRecord,
+  now: number,
+): Promise<string | null> {
+  const at = new Date(now)
+  switch (record.type) {
+    case 'release': {
+      const { number, generation, hash, templateHash, template, resolvedImage, resolvedFrom } = record.release
+      await tx.release.create({
+        data: { resourceId, number, generation, hash, templateHash, template, image: template.image, resolvedImage, resolvedFrom, createdAt: at },
+      })
+      return null
+    }
+    case 'verdict':
+      await tx.release.update({
+        where: { resourceId_number: { resourceId, number: record.release } },
+        data: { verdictReason: record.reason, verdictMessage: record.message },
+      })
+      return null
+    case 'serving':
+      await tx.release.update({ where: { resourceId_number: { resourceId, number: record.release } }, data: { servingAt: at } })
+      return null
+    case 'endpoint': {
+      const address = await takeAddress(tx, record.node)
+      if (address === null) return null
+      const { release, replica, node } = record
+      await tx.endpoint.create({ data: { resourceId, release, replica, node, address, state: 'starting', createdAt: at } })
+      return address
+    }
+    case 'endpointState': {
+      const where = { resourceId_release_replica: { resourceId, release: record.release, replica: record.replica } }
+      await tx.endpoint.update({ where, data: { state: record.state, unroutedAt: null } })
+      if (record.state === 'ready')
+        await tx.endpoint.updateMany({
+          where: { resourceId, release: record.release, replica: record.replica, readyAt: null },
+          data: { readyAt: at },
+        })
+      return null
+    }
+    case 'unrouted':
+      await tx.endpoint.update({
+        where: { resourceId_release_replica: { resourceId, release: record.release, replica: record.replica } },
+        data: { unroutedAt: at },
+      })
+      return null
+    case 'endpointGone': {
+      const { release, replica } = record
+      const gone = await tx.endpoint.delete({ where: { resourceId_release_replica: { resourceId, release, replica } } })
+      await releaseAddress(tx, gone.node, gone.address, at)
+      return null
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import type { ApplicationDesired, Endpoint, EndpointState, Release } from '../reconcile/application/desired.js'
+import type { ApplicationSpec, ReleaseTemplate } from '../reconcile/application/spec.js'
+import type { Failure } from '../reconcile/backoff.js'
+import type { Condition, ConditionStatus } from '../reconcile/condition.js'
+import type { ResourceView } from '../reconcile/controller.js'
+import type { Decision } from '../reconcile/loop.js'
+import type { NginxdemoDesired, NginxdemoSpec } from '../reconcile/nginxdemo/spec.js'
+import type { Database, Transaction } from './database.js'
+import type { NodeState } from './pass-store.js'
+
+/** Everything that one pass needs of one resource, read by one statement: passes are what an idle fleet costs. */
+export interface Snapshot {
+  resource: ResourceView
+  desired: unknown
+  pass: number
+  decision: Decision | null
+  decisionPass: number
+  paused: boolean
+  failures: Failure[]
+  holds: Set<string>
+  conditions: Condition[]
+  nodes: NodeState[]
+}
+
+interface Row {
+  id: string
+  kind: string
+  projectId: string
+  project: string
+  name: string
+  spec: unknown
+  generation: number
+  passNumber: number
+  decision: Decision | null
+  decisionPass: number
+  paused: boolean
+  deleting: boolean
+  releases: ReleaseRow[]
+  endpoints: EndpointRow[]
+  failures: Failure[]
+  holds: string[]
+  conditions: (Omit<Condition, 'status'> & { status: ConditionStatus })[]
+  nodes: NodeState[]
+}
+
+type ReleaseRow = Omit<Release, 'verdict' | 'template'> & {
+  template: ReleaseTemplate
+  verdictReason: string | null
+  verdictMessage: string | null
+}
+type EndpointRow = Omit<Endpoint, 'state'> & { state: EndpointState }
+
+/** How many past releases a pass looks at; the serving one is among them, because a release that never served is retired at once. */
+const releasesRead = 20
+
+/**
+ * `claim`: takes the next pass number in the same statement. `lock`: holds the row to the end of the transaction.
+ * The two differ only in how the row is reached, so the rest of the statement is one text.
+ */
+export async function readSnapshot(
+  db: Database | Transaction,
+  id: string,
+  how: 'claim' | 'lock' | 'read',
+  dnsTtlSeconds: number,
+): Promise<Snapshot | null> {
+  const reach = {
+    claim: `UPDATE "Resource" SET "passNumber" = "passNumber" + 1 WHERE id = $1 RETURNING *`,
+    lock: `SELECT * FROM "Resource" WHERE id = $1 FOR UPDATE`,
+    read: `SELECT * FROM "Resource" WHERE id = $1`,
+  }[how]
+  const rows = await db.$queryRawUnsafe<Row[]>(`WITH r AS (${reach}) ${snapshotText}`, id)
+  const [row] = rows
+  return row ? toSnapshot(row, dnsTtlSeconds) : null
+}
+
+const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
+
+const snapshotText = `
+SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r.generation, r."passNumber",
+  r.decision, r."decisionPass", r.paused, r."deletionRequestedAt" IS NOT NULL AS deleting,
+  coalesce((SELECT json_agg(x ORDER BY x.number) FROM (
+    SELECT number, generation, hash, "templateHash", template, "resolvedImage", "resolvedFrom",
+      "verdictReason", "verdictMessage", ${ms('"servingAt"')} AS "servingAt"
+    FROM "Release" WHERE "resourceId" = r.id ORDER BY number DESC LIMIT ${releasesRead}) x), '[]') AS releases,
+  coalesce((SELECT json_agg(x ORDER BY x.release, x.replica) FROM (
+    SELECT release, replica, node, address, state, ${ms('"readyAt"')} AS "readyAt", ${ms('"unroutedAt"')} AS "unroutedAt"
+    FROM "Endpoint" WHERE "resourceId" = r.id) x), '[]') AS endpoints,
+  coalesce((SELECT json_agg(x) FROM (
+    SELECT key, generation, count, reason, message, retryable, ${ms('"nextTryAt"')} AS "nextTryAt"
+    FROM "ActionFailure" WHERE "resourceId" = r.id) x), '[]') AS failures,
+  coalesce((SELECT json_agg(key) FROM "ActionHold" h WHERE h."resourceId" = r.id AND h.generation = r.generation), '[]') AS holds,
+  coalesce((SELECT json_agg(x) FROM (
+    SELECT type, status, reason, message, "observedGeneration", ${ms('"lastTransitionAt"')} AS "lastTransitionAt"
+    FROM "Condition" WHERE "resourceId" = r.id) x), '[]') AS conditions,
+  coalesce((SELECT json_agg(x ORDER BY x."createdAt") FROM (
+    SELECT n.id, n.name, n."createdAt", ${ms('s."lastSeenAt"')} AS "lastSeenAt"
+    FROM "Resource" n JOIN "NodeStatus" s ON s."resourceId" = n.id
+    WHERE n.kind = 'node' AND n."deletionRequestedAt" IS NULL) x), '[]') AS nodes
+FROM r JOIN "Project" p ON p.id = r."projectId"`
+
+function toSnapshot(row: Row, dnsTtlSeconds: number): Snapshot {
+  return {
+    resource: {
+      id: row.id,
+      kind: row.kind,
+      projectId: row.projectId,
+      project: row.project,
+      name: row.name,
+      generation: row.generation,
+      deleting: row.deleting,
+    },
+    desired: desiredOf(row, dnsTtlSeconds),
+    pass: row.passNumber,
+    decision: row.decision,
+    decisionPass: row.decisionPass,
+    paused: row.paused,
+    failures: row.failures,
+    holds: new Set(row.holds),
+    conditions: row.conditions,
+    nodes: row.nodes,
+  }
+}
+
+function desiredOf(row: Row, dnsTtlSeconds: number): unknown {
+  switch (row.kind) {
+    case 'application': {
+      const spec = row.spec as ApplicationSpec
+      const desired: ApplicationDesired = {
+        spec,
+        node: placedOn(row.nodes, spec.placement?.node),
+        releases: row.releases.map(({ verdictReason, verdictMessage, ...release }) => ({
+          ...release,
+          verdict: verdictReason === null ? null : { reason: verdictReason, message: verdictMessage ?? '' },
+        })),
+        endpoints: row.endpoints,
+        dnsTtlSeconds,
+        addressesExhausted: false,
+      }
+      return desired
+    }
+    case 'nginxdemo': {
+      const desired: NginxdemoDesired = { spec: row.spec as NginxdemoSpec, node: placedOn(row.nodes, undefined) }
+      return desired
+    }
+    default:
+      return null
+  }
+}
+
+/** The node that is named, else the one that joined first; '' while there is none. */
+function placedOn(nodes: NodeState[], name: string | undefined): string {
+  const node = name === undefined ? nodes[0] : nodes.find((n) => n.name === name)
+  return node?.id ?? ''
+}
