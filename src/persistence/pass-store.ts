@@ -10,6 +10,10 @@ import type { Decision } from '../reconcile/loop.js'
 export interface PassStore {
   /** Claims the next pass of a resource and returns what is desired; null when the resource does not exist. */
   claim(id: string): Promise<ClaimedPass | null>
+  /** The same without claiming anything, for a preview. */
+  peek(id: string): Promise<ClaimedPass | null>
+  /** What would be desired of an application that does not exist; null when the project does not exist. */
+  draft(projectId: string, name: string, spec: unknown): Promise<ClaimedPass | null>
   /**
    * Runs `step` in one transaction that holds the resource's row. Where the row no longer says `pass`, nothing is run and
    * 'superseded' is the answer; where this pass was decided already, its stored decision is.

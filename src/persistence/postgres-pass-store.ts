@@ -8,7 +8,7 @@ import type { Database, Transaction } from './database.js'
 import { announce } from './announce.js'
 import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStore } from './pass-store.js'
 import { writeApplicationRecord } from './records.js'
-import { readSnapshot, type Snapshot } from './snapshot.js'
+import { readDraft, readSnapshot, type Snapshot } from './snapshot.js'
 
 const day = 86_400_000
 /** Longer than any late attempt of a creation can live. */
@@ -24,10 +24,15 @@ export class PostgresPassStore implements PassStore {
   ) {}
 
   async claim(id: string): Promise<ClaimedPass | null> {
-    const snapshot = await readSnapshot(this.db, id, 'claim', this.options.dnsTtlSeconds)
-    if (!snapshot) return null
-    const { pass, resource, desired, nodes } = snapshot
-    return { pass, resource, desired, nodes }
+    return claimed(await readSnapshot(this.db, id, 'claim', this.options.dnsTtlSeconds))
+  }
+
+  async peek(id: string): Promise<ClaimedPass | null> {
+    return claimed(await readSnapshot(this.db, id, 'read', this.options.dnsTtlSeconds))
+  }
+
+  async draft(projectId: string, name: string, spec: unknown): Promise<ClaimedPass | null> {
+    return claimed(await readDraft(this.db, { projectId, name, spec }, this.options.dnsTtlSeconds))
   }
 
   async decide(
@@ -66,6 +71,12 @@ export class PostgresPassStore implements PassStore {
     await this.db.conditionTransition.deleteMany({ where: { at: { lt: before(eventDays) } } })
     await this.db.idempotencyKey.deleteMany({ where: { createdAt: { lt: before(idempotencyDays) } } })
   }
+}
+
+function claimed(snapshot: Snapshot | null): ClaimedPass | null {
+  if (!snapshot) return null
+  const { pass, resource, desired, nodes } = snapshot
+  return { pass, resource, desired, nodes }
 }
 
 function openPass(tx: Transaction, snapshot: Snapshot, now: number): OpenPass {

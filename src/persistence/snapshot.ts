@@ -73,6 +73,20 @@ export async function readSnapshot(
   return row ? toSnapshot(row, dnsTtlSeconds) : null
 }
 
+/** A snapshot of an application that nobody has created yet, as if its row stood there. */
+export async function readDraft(
+  db: Database | Transaction,
+  draft: { projectId: string; name: string; spec: unknown },
+  dnsTtlSeconds: number,
+): Promise<Snapshot | null> {
+  const row = `SELECT $1::text AS id, 'application'::text AS kind, $2::text AS "projectId", $3::text AS name, $4::jsonb AS spec,
+    1 AS generation, 0 AS "passNumber", NULL::jsonb AS decision, 0 AS "decisionPass", false AS paused,
+    NULL::timestamptz AS "deletionRequestedAt"`
+  const values = ['app_preview', draft.projectId, draft.name, JSON.stringify(draft.spec)]
+  const rows = await db.$queryRawUnsafe<Row[]>(`WITH r AS (${row}) ${snapshotText}`, ...values)
+  return rows[0] ? toSnapshot(rows[0], dnsTtlSeconds) : null
+}
+
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
 
 const snapshotText = `
