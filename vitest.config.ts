@@ -1,11 +1,11 @@
-import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
 
 /**
  * graphql ships a CommonJS and an ES build. Vitest loads test files as ES modules and packages as they are, so
  * both would be loaded and refuse each other's schemas ("another module or realm"): everything gets one of them.
  */
-const alias = [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql/index.js')) }];
+const alias = [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql/index.js')) }]
 
 export default defineConfig({
   test: {
@@ -28,4 +28,4 @@ export default defineConfig({
       },
     ],
   },
-});
+})

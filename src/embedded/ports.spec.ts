@@ -1,6 +1,6 @@
-import { createServer } from 'node:net';
-import { describe, expect, it } from 'vitest';
-import { freePort, listeningInodes, portHolder, requireFreePort } from './ports.js';
+import { createServer } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { freePort, listeningInodes, portHolder, requireFreePort } from './ports.js'
 
 describe('listeningInodes', () => {
   const table = [
@@ -8,33 +8,33 @@ describe('listeningInodes', () => {
     '   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 111 1 0 100 0 0 10 0',
     '   1: 0100007F:1F90 0100007F:D431 01 00000000:00000000 00:00000000 00000000     0        0 222 1 0 20 4 30 10 -1',
     '   2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 333 1 0 100 0 0 10 0',
-  ].join('\n');
+  ].join('\n')
 
   it('listening socket of that port -> its inode; connections and other ports -> not', () => {
-    expect(listeningInodes(table, 8080)).toEqual(['111']);
-  });
+    expect(listeningInodes(table, 8080)).toEqual(['111'])
+  })
 
   it('nobody listens -> nothing', () => {
-    expect(listeningInodes(table, 1)).toEqual([]);
-  });
-});
+    expect(listeningInodes(table, 1)).toEqual([])
+  })
+})
 
 describe('requireFreePort', () => {
   it('free -> nothing', async () => {
-    await requireFreePort(await freePort(), 'the API', 'EVENKEEL_API_PORT');
-  });
+    await requireFreePort(await freePort(), 'the API', 'EVENKEEL_API_PORT')
+  })
 
   it('taken -> the holder, the purpose and the setting', async () => {
-    const server = createServer();
-    const port = await freePort();
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    const server = createServer()
+    const port = await freePort()
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
     try {
-      expect(portHolder(port)?.pid).toBe(process.pid);
+      expect(portHolder(port)?.pid).toBe(process.pid)
       await expect(requireFreePort(port, 'the API', 'EVENKEEL_API_PORT')).rejects.toThrow(
         new RegExp(`^Port ${port} for the API is taken by process ${process.pid} .*EVENKEEL_API_PORT`),
-      );
+      )
     } finally {
-      server.close();
+      server.close()
     }
-  });
-});
+  })
+})

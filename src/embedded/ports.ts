@@ -1,93 +1,94 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
-import { commandLine } from './processes.js';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { commandLine } from './processes.js'
 
-const LOOPBACK = '127.0.0.1';
+const LOOPBACK = '127.0.0.1'
 /** The state number of a listening socket in /proc/net/tcp. */
-const LISTEN = '0A';
+const LISTEN = '0A'
 
 /** Refuses a port that cannot be listened on, and names who holds it. */
 export async function requireFreePort(port: number, purpose: string, setting: string): Promise<void> {
-  const error = await tryListen(port);
-  if (!error) return;
-  if (error.code !== 'EADDRINUSE') throw new Error(`Port ${port} for ${purpose} cannot be used: ${error.message}. Choose another with ${setting}.`);
-  const holder = portHolder(port);
-  const who = holder ? `process ${holder.pid} (${holder.command})` : 'a process of another user';
-  throw new Error(`Port ${port} for ${purpose} is taken by ${who}. End it, or choose another port with ${setting}.`);
+  const error = await tryListen(port)
+  if (!error) return
+  if (error.code !== 'EADDRINUSE')
+    throw new Error(`Port ${port} for ${purpose} cannot be used: ${error.message}. Choose another with ${setting}.`)
+  const holder = portHolder(port)
+  const who = holder ? `process ${holder.pid} (${holder.command})` : 'a process of another user'
+  throw new Error(`Port ${port} for ${purpose} is taken by ${who}. End it, or choose another port with ${setting}.`)
 }
 
 /** Listening and closing again is the only question that the kernel answers truthfully. */
 function tryListen(port: number): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error));
-    server.listen({ port, host: LOOPBACK, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error))
+    server.listen({ port, host: LOOPBACK, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
 }
 
 /** A port that is free on the loopback address now; for tests, where no port may be fixed. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
+    const server = createServer()
+    server.once('error', reject)
     server.listen(0, LOOPBACK, () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
 }
 
 export interface PortHolder {
-  readonly pid: number;
-  readonly command: string;
+  readonly pid: number
+  readonly command: string
 }
 
 /** The process that listens on a TCP port of this machine; nothing when it is hidden from us. */
 export function portHolder(port: number): PortHolder | undefined {
-  const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listeningInodes(readOr(table, ''), port)));
-  if (inodes.size === 0) return undefined;
-  const sockets = new Set([...inodes].map((inode) => `socket:[${inode}]`));
+  const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listeningInodes(readOr(table, ''), port)))
+  if (inodes.size === 0) return undefined
+  const sockets = new Set([...inodes].map((inode) => `socket:[${inode}]`))
   for (const entry of readdirSync('/proc')) {
-    const pid = Number(entry);
+    const pid = Number(entry)
     if (Number.isInteger(pid) && openFiles(pid).some((file) => sockets.has(file))) {
-      return { pid, command: commandLine(pid).slice(0, 3).join(' ') };
+      return { pid, command: commandLine(pid).slice(0, 3).join(' ') }
     }
   }
-  return undefined;
+  return undefined
 }
 
 /** The socket inodes that listen on `port`, from the text of /proc/net/tcp or tcp6. */
 export function listeningInodes(table: string, port: number): string[] {
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   return table
     .split('\n')
     .slice(1)
     .map((line) => line.trim().split(/\s+/))
     .filter((columns) => columns[1]?.endsWith(suffix) && columns[3] === LISTEN)
-    .flatMap((columns) => columns[9] ?? []);
+    .flatMap((columns) => columns[9] ?? [])
 }
 
 function openFiles(pid: number): string[] {
-  const folder = `/proc/${pid}/fd`;
+  const folder = `/proc/${pid}/fd`
   try {
-    return readdirSync(folder).map((fd) => readlinkOr(`${folder}/${fd}`, ''));
+    return readdirSync(folder).map((fd) => readlinkOr(`${folder}/${fd}`, ''))
   } catch {
-    return [];
+    return []
   }
 }
 
 function readOr(path: string, otherwise: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path, 'utf8')
   } catch {
-    return otherwise;
+    return otherwise
   }
 }
 
 function readlinkOr(path: string, otherwise: string): string {
   try {
-    return readlinkSync(path);
+    return readlinkSync(path)
   } catch {
-    return otherwise;
+    return otherwise
   }
 }

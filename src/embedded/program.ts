@@ -1,13 +1,13 @@
-import { execFile } from 'node:child_process';
-import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { execFile } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
 
 export interface RunOptions {
-  readonly cwd?: string;
+  readonly cwd?: string
   /** Added to the environment of this process. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly timeoutMs?: number;
+  readonly env?: Readonly<Record<string, string>>
+  readonly timeoutMs?: number
 }
 
 /** A program of ours that could not be started or ended badly: says which one, how, and its last words. */
@@ -16,9 +16,10 @@ export class ProgramError extends Error {
     readonly program: string,
     readonly exitCode: number | string | undefined,
     lastWords: string,
+    readonly stdout = '',
   ) {
-    super(`${program} failed (${exitCode ?? 'killed'})${lastWords ? `: ${lastWords}` : ''}`);
-    this.name = 'ProgramError';
+    super(`${program} failed (${exitCode ?? 'killed'})${lastWords ? `: ${lastWords}` : ''}`)
+    this.name = 'ProgramError'
   }
 }
 
@@ -35,29 +36,31 @@ export function run(file: string, args: readonly string[], options: RunOptions =
         maxBuffer: 64 * 1024 * 1024,
       },
       (error, stdout, stderr) => {
-        if (!error) return resolve(stdout);
-        const code = error.code ?? (error.killed ? `killed after ${options.timeoutMs} ms` : error.signal ?? undefined);
-        reject(new ProgramError([file, ...args.slice(0, 2)].join(' '), code, lastLines(stderr || error.message)));
+        if (!error) return resolve(stdout)
+        const code = error.code ?? (error.killed ? `killed after ${options.timeoutMs} ms` : (error.signal ?? undefined))
+        reject(
+          new ProgramError([file, ...args.slice(0, 2)].join(' '), code, lastLines(stderr || stdout || error.message), stdout),
+        )
       },
-    );
-  });
+    )
+  })
 }
 
 /** The absolute path of a program on PATH, or nothing. */
 export async function findOnPath(name: string): Promise<string | undefined> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    if (folder === '') continue;
-    const candidate = join(folder, name);
-    if (await executable(candidate)) return candidate;
+    if (folder === '') continue
+    const candidate = join(folder, name)
+    if (await executable(candidate)) return candidate
   }
-  return undefined;
+  return undefined
 }
 
 export async function executable(path: string): Promise<boolean> {
   return access(path, constants.X_OK).then(
     () => true,
     () => false,
-  );
+  )
 }
 
 /** The end of a program's output on one line: enough to see why, short enough to print. */
@@ -67,5 +70,5 @@ export function lastLines(text: string, count = 4): string {
     .map((line) => line.trim())
     .filter((line) => line !== '')
     .slice(-count)
-    .join(' | ');
+    .join(' | ')
 }

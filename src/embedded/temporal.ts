@@ -1,44 +1,44 @@
-import { chmod, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
-import { msToTs } from '@temporalio/common/lib/time.js';
-import { requireFreePort } from './ports.js';
-import { PidFile } from './processes.js';
-import { Service, type Ending } from './service.js';
-import { serverVersion } from './temporal-binary.js';
-import type { SetupLog } from './setup-log.js';
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Connection } from '@temporalio/client'
+import { msToTs } from '@temporalio/common/lib/time.js'
+import { requireFreePort } from './ports.js'
+import { PidFile } from './processes.js'
+import { Service, type Ending } from './service.js'
+import { serverVersion } from './temporal-binary.js'
+import type { SetupLog } from './setup-log.js'
 
-export { ensureTemporalBinary } from './temporal-binary.js';
+export { ensureTemporalBinary } from './temporal-binary.js'
 
-const HOST = '127.0.0.1';
+const HOST = '127.0.0.1'
 /** The namespace that the dev server always makes. */
-export const TEMPORAL_NAMESPACE = 'default';
-const RETENTION_MS = 7 * 24 * 3600 * 1000;
-const START_TIMEOUT_MS = 60_000;
+export const TEMPORAL_NAMESPACE = 'default'
+const RETENTION_MS = 7 * 24 * 3600 * 1000
+const START_TIMEOUT_MS = 60_000
 
 /** The server's numbers for the types of search attributes (temporal.api.enums.v1.IndexedValueType). */
-const INDEXED_VALUE_TYPE = { Text: 1, Keyword: 2, Int: 3, Double: 4, Bool: 5, Datetime: 6, KeywordList: 7 } as const;
+const INDEXED_VALUE_TYPE = { Text: 1, Keyword: 2, Int: 3, Double: 4, Bool: 5, Datetime: 6, KeywordList: 7 } as const
 
-export type SearchAttributeType = keyof typeof INDEXED_VALUE_TYPE;
+export type SearchAttributeType = keyof typeof INDEXED_VALUE_TYPE
 
 export interface TemporalOptions {
-  readonly binary: string;
-  readonly stateDir: string;
-  readonly grpcPort: number;
-  readonly uiPort: number;
-  readonly log: SetupLog;
-  readonly searchAttributes?: Readonly<Record<string, SearchAttributeType>>;
+  readonly binary: string
+  readonly stateDir: string
+  readonly grpcPort: number
+  readonly uiPort: number
+  readonly log: SetupLog
+  readonly searchAttributes?: Readonly<Record<string, SearchAttributeType>>
   /** Server settings by name, each a JSON value. */
-  readonly dynamicConfig?: Readonly<Record<string, unknown>>;
+  readonly dynamicConfig?: Readonly<Record<string, unknown>>
 }
 
 export interface RunningTemporal {
-  readonly address: string;
-  readonly uiUrl: string;
-  readonly pid: number;
+  readonly address: string
+  readonly uiUrl: string
+  readonly pid: number
   /** Settles when the server is gone, with the reason. */
-  readonly ended: Promise<Ending>;
-  stop(): Promise<void>;
+  readonly ended: Promise<Ending>
+  stop(): Promise<void>
 }
 
 /**
@@ -46,33 +46,33 @@ export interface RunningTemporal {
  * has no authorisation, so whoever reaches its port owns every workflow.
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
-  await mkdir(options.stateDir, { recursive: true, mode: 0o700 });
-  await chmod(options.stateDir, 0o700);
-  const database = join(options.stateDir, databaseName(await serverVersion(options.binary)));
-  const pidFile = new PidFile(join(options.stateDir, 'temporal.pid'), ['start-dev', database]);
-  await pidFile.endLeftover();
-  await requireFreePort(options.grpcPort, 'Temporal', 'EVENKEEL_TEMPORAL_PORT');
-  await requireFreePort(options.uiPort, "Temporal's UI", 'EVENKEEL_TEMPORAL_UI_PORT');
+  await mkdir(options.stateDir, { recursive: true, mode: 0o700 })
+  await chmod(options.stateDir, 0o700)
+  const database = join(options.stateDir, databaseName(await serverVersion(options.binary)))
+  const pidFile = new PidFile(join(options.stateDir, 'temporal.pid'), ['start-dev', database])
+  await pidFile.endLeftover()
+  await requireFreePort(options.grpcPort, 'Temporal', 'EVENKEEL_TEMPORAL_PORT')
+  await requireFreePort(options.uiPort, "Temporal's UI", 'EVENKEEL_TEMPORAL_UI_PORT')
 
   const service = Service.start({
     name: 'Temporal',
     file: options.binary,
     args: serverArguments(options, database),
     logFile: join(options.stateDir, 'temporal.log'),
-  });
-  pidFile.write(service.pid);
+  })
+  pidFile.write(service.pid)
   const stop = async (): Promise<void> => {
-    await service.stop();
-    pidFile.remove();
-  };
-  const address = `${HOST}:${options.grpcPort}`;
-  try {
-    await service.waitUntil(() => prepareNamespace(address, options.searchAttributes ?? {}), START_TIMEOUT_MS, 100);
-  } catch (error) {
-    await stop();
-    throw error;
+    await service.stop()
+    pidFile.remove()
   }
-  return { address, uiUrl: `http://${HOST}:${options.uiPort}`, pid: service.pid, ended: service.ended, stop };
+  const address = `${HOST}:${options.grpcPort}`
+  try {
+    await service.waitUntil(() => prepareNamespace(address, options.searchAttributes ?? {}), START_TIMEOUT_MS, 100)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { address, uiUrl: `http://${HOST}:${options.uiPort}`, pid: service.pid, ended: service.ended, stop }
 }
 
 /**
@@ -80,25 +80,31 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
  * Nothing is lost: workflows are a cache that the sweep rebuilds from PostgreSQL and Docker.
  */
 export function databaseName(version: string): string {
-  return `temporal-${version}.sqlite`;
+  return `temporal-${version}.sqlite`
 }
 
 export function serverArguments(options: TemporalOptions, database: string): string[] {
   return [
     'server',
     'start-dev',
-    '--ip', HOST,
-    '--port', String(options.grpcPort),
-    '--ui-ip', HOST,
-    '--ui-port', String(options.uiPort),
+    '--ip',
+    HOST,
+    '--port',
+    String(options.grpcPort),
+    '--ui-ip',
+    HOST,
+    '--ui-port',
+    String(options.uiPort),
     '--ui-disable-news-fetch',
-    '--db-filename', database,
-    '--log-level', 'warn',
+    '--db-filename',
+    database,
+    '--log-level',
+    'warn',
     ...Object.entries(options.dynamicConfig ?? {}).flatMap(([key, value]) => [
       '--dynamic-config-value',
       `${key}=${JSON.stringify(value)}`,
     ]),
-  ];
+  ]
 }
 
 /**
@@ -106,14 +112,14 @@ export function serverArguments(options: TemporalOptions, database: string): str
  * Search attributes are added here and not by the server's own flag, which it ignores on an existing file.
  */
 async function prepareNamespace(address: string, wanted: Readonly<Record<string, SearchAttributeType>>): Promise<void> {
-  const connection = await Connection.connect({ address, connectTimeout: 1_000 });
+  const connection = await Connection.connect({ address, connectTimeout: 1_000 })
   try {
     await connection.withDeadline(Date.now() + 10_000, async () => {
-      await setRetention(connection);
-      await addMissingSearchAttributes(connection, wanted);
-    });
+      await setRetention(connection)
+      await addMissingSearchAttributes(connection, wanted)
+    })
   } finally {
-    await connection.close();
+    await connection.close()
   }
 }
 
@@ -121,16 +127,16 @@ async function setRetention({ workflowService }: Connection): Promise<void> {
   await workflowService.updateNamespace({
     namespace: TEMPORAL_NAMESPACE,
     config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },
-  });
+  })
 }
 
 async function addMissingSearchAttributes(
   { operatorService }: Connection,
   wanted: Readonly<Record<string, SearchAttributeType>>,
 ): Promise<void> {
-  const { customAttributes } = await operatorService.listSearchAttributes({ namespace: TEMPORAL_NAMESPACE });
-  const missing = Object.entries(wanted).filter(([name]) => !(name in (customAttributes ?? {})));
-  if (missing.length === 0) return;
-  const searchAttributes = Object.fromEntries(missing.map(([name, type]) => [name, INDEXED_VALUE_TYPE[type]]));
-  await operatorService.addSearchAttributes({ namespace: TEMPORAL_NAMESPACE, searchAttributes });
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace: TEMPORAL_NAMESPACE })
+  const missing = Object.entries(wanted).filter(([name]) => !(name in (customAttributes ?? {})))
+  if (missing.length === 0) return
+  const searchAttributes = Object.fromEntries(missing.map(([name, type]) => [name, INDEXED_VALUE_TYPE[type]]))
+  await operatorService.addSearchAttributes({ namespace: TEMPORAL_NAMESPACE, searchAttributes })
 }

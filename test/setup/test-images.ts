@@ -1,19 +1,26 @@
-import { join } from 'node:path';
-import type Docker from 'dockerode';
-import { ensureImage } from '../../src/embedded/images/ensure-image.js';
-import { buildGoProgram } from '../../src/embedded/images/go-program.js';
-import { BUSYBOX_IMAGE, CADDY_IMAGE, COREDNS_IMAGE, NGINX_IMAGE, STAND_INS, type StandIn } from '../../src/embedded/images/stand-ins.js';
-import type { SetupLog } from '../../src/embedded/setup-log.js';
+import { join } from 'node:path'
+import type Docker from 'dockerode'
+import { ensureImage } from '../../src/embedded/images/ensure-image.js'
+import { buildGoProgram } from '../../src/embedded/images/go-program.js'
+import {
+  BUSYBOX_IMAGE,
+  CADDY_IMAGE,
+  COREDNS_IMAGE,
+  NGINX_IMAGE,
+  STAND_INS,
+  type StandIn,
+} from '../../src/embedded/images/stand-ins.js'
+import type { SetupLog } from '../../src/embedded/setup-log.js'
 
-const SOURCE = join(import.meta.dirname, '../fixtures/testapp/main.go');
-const PORT = 8080;
+const SOURCE = join(import.meta.dirname, '../fixtures/testapp/main.go')
+const PORT = 8080
 
-export type TestAppVersion = '1' | '2' | '3';
-const VERSIONS: readonly TestAppVersion[] = ['1', '2', '3'];
+export type TestAppVersion = '1' | '2' | '3'
+const VERSIONS: readonly TestAppVersion[] = ['1', '2', '3']
 
 /** The image of the test application (test/fixtures/testapp); its versions differ in what GET / answers. */
 export function testAppImage(version: TestAppVersion): string {
-  return `evenkeel/testapp:${version}`;
+  return `evenkeel/testapp:${version}`
 }
 
 /** It holds one program and nothing else: no shell, no curl. */
@@ -23,26 +30,26 @@ function testApp(version: TestAppVersion): StandIn {
     origin: 'from test/fixtures/testapp',
     localOnly: true,
     async make(root, { scratch }) {
-      await root.addProgram(await buildGoProgram(SOURCE, join(scratch, 'testapp')), 'testapp');
-      await root.addFolder('tmp', 0o1777);
+      await root.addProgram(await buildGoProgram(SOURCE, join(scratch, 'testapp')), 'testapp')
+      await root.addFolder('tmp', 0o1777)
       return {
         Env: [`VERSION=${version}`, `PORT=${PORT}`],
         Entrypoint: ['/testapp'],
         ExposedPorts: { [`${PORT}/tcp`]: {} },
-      };
+      }
     },
-  };
+  }
 }
 
-const RECIPES = [...STAND_INS, ...VERSIONS.map(testApp)];
+const RECIPES = [...STAND_INS, ...VERSIONS.map(testApp)]
 
 /** Makes sure of one image that a test uses, the test application's included. */
 export function ensureTestImage(docker: Docker, name: string, log: SetupLog): Promise<void> {
-  return ensureImage(docker, name, log, RECIPES);
+  return ensureImage(docker, name, log, RECIPES)
 }
 
 /** Every image that some test uses. */
 export async function ensureTestImages(docker: Docker, log: SetupLog): Promise<void> {
-  const platform = [BUSYBOX_IMAGE, NGINX_IMAGE, CADDY_IMAGE, COREDNS_IMAGE];
-  for (const name of [...platform, ...VERSIONS.map(testAppImage)]) await ensureTestImage(docker, name, log);
+  const platform = [BUSYBOX_IMAGE, NGINX_IMAGE, CADDY_IMAGE, COREDNS_IMAGE]
+  for (const name of [...platform, ...VERSIONS.map(testAppImage)]) await ensureTestImage(docker, name, log)
 }
