@@ -15,6 +15,7 @@ const awaitReadyMs = 400
 const connectionsPollMs = 1_000
 const engineAwayPollMs = 1_000
 const agentAwayPollMs = 10_000
+const shortestWaitMs = 50
 
 /**
  * resolve → pull → create → ready → publish → drained → stop → remove, none of it remembered: each pass asks of
@@ -236,7 +237,8 @@ function requeueAfterMs(world: World): number | null {
       waits.push((probeOf(release.template) ? budgetMs : minimumReadyMs) - ran)
     }
   }
-  const due = waits.filter((w) => w !== null).map((w) => Math.max(w, 50))
+  // What is due already waits for an action or a probe, and both wake the loop.
+  const due = waits.filter((w) => w !== null && w > 0).map((w) => Math.max(w ?? 0, shortestWaitMs))
   return due.length > 0 ? Math.min(...due) : null
 }
 
