@@ -71,8 +71,10 @@ function exitCause({ container, endpoint, busy }: Replica): Cause | null {
   return { reason: 'ContainerExited', message: `${who} exited with code ${container.exitCode} before it was ready` }
 }
 
-function budgetCause(world: World, { container, endpoint, ready }: Replica): Cause | null {
-  if (!container || ready || container.state === 'created') return null
+function budgetCause(world: World, { container, endpoint, ready, busy }: Replica): Cause | null {
+  if (!container || ready || busy || container.state !== 'running') return null
+  // An agent that was away knows nothing yet: silence is no failed probe.
+  if (container.probe.ready === null) return null
   const budget = world.input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds
   if (runningForMs(container, world.input.now) < budget * 1000) return null
   const last = container.probe.message ? `; the last probe said: ${container.probe.message}` : ''
