@@ -19,6 +19,16 @@ export function publicationOf(world: World): Publication | null {
   }
 }
 
+/** What should be shown is shown on every node, and no earlier publication on its way can still replace it. */
+export function isLive(world: World): boolean {
+  const { observed, inFlight } = world.input
+  const revision = revisionOf(publicationOf(world))
+  return (
+    observed.every((o) => o.unreachable === null && o.published === revision) &&
+    !inFlight.some((a) => a.verb === 'publishEndpoints')
+  )
+}
+
 export function revisionOf(publication: Publication | null): string | null {
   return publication === null ? null : shortHash(publication)
 }

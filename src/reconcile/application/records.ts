@@ -2,7 +2,7 @@ import { resultOf } from '../action.js'
 import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
-import { publicationOf, revisionOf } from './publication.js'
+import { isLive } from './publication.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
 import { resolveKey, runningForMs, serves, type Replica, type World } from './world.js'
 
@@ -110,11 +110,9 @@ function gone(world: World): ApplicationRecord[] {
 }
 
 function unrouted(world: World): ApplicationRecord[] {
-  const revision = revisionOf(publicationOf(world))
-  const live = world.input.observed.every((o) => o.unreachable === null && o.published === revision)
-  if (!live) return []
+  if (!isLive(world)) return []
   return world.replicas
-    .filter((r) => r.endpoint.state === 'draining' && r.endpoint.unroutedAt === null)
+    .filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null && r.endpoint.unroutedAt === null)
     .map(({ endpoint: { release, replica } }) => ({ type: 'unrouted', release, replica }))
 }
 
