@@ -5,10 +5,10 @@ import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
 import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
-import { internalZone, publicationOf, revisionOf } from './publication.js'
+import { internalZone, isLive, publicationOf, revisionOf } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
-import { connectionsTo, minimumReadyMs, resolveKey, runningForMs, worldOf, type Replica, type World } from './world.js'
+import { connectionsTo, minimumReadyMs, resolveKey, runningForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
 const awaitReadyMs = 400
@@ -27,7 +27,7 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
   if (records.length > 0) return { records, actions: [], conditions: [], requeueAfterMs: null, finalize: false }
   return {
     records: [],
-    // What must leave comes first: a stray may hold the name or the address that a replica needs.
+    // What must leave comes first: that is what is left to do when not all fits into one pass.
     actions: [publishes, retires, resolves, pulls, ensures, policies].flatMap((step) => step(world)),
     conditions: conditionsOf(world),
     requeueAfterMs: requeueAfterMs(world),
@@ -96,7 +96,7 @@ function ensures(world: World): Action[] {
   return needingContainer(world).flatMap((replica): Action[] => {
     const { endpoint, release, container } = replica
     const images = world.nodes.find((n) => n.node === endpoint.node)?.images
-    if (!release || (!container && images?.[release.resolvedImage] === null)) return []
+    if (!release || (!container && images?.[release.resolvedImage] === null) || isOccupied(world, replica)) return []
     const verb = container ? 'start' : 'create'
     return [
       {
@@ -112,6 +112,14 @@ function ensures(world: World): Action[] {
       },
     ]
   })
+}
+
+/** A stray holds the replica's name or address: a container could only be made in vain until it is removed. */
+function isOccupied({ strays }: World, { endpoint, containerName }: Replica): boolean {
+  return strays.some(
+    ({ node, container }) =>
+      node === endpoint.node && (container.name === containerName || container.address === endpoint.address),
+  )
 }
 
 function containerSpec({ input }: World, { endpoint, containerName }: Replica, release: Release): ContainerSpec {
@@ -186,8 +194,19 @@ function retires(world: World): Action[] {
   const drained = world.replicas
     .filter((r) => r.container && r.endpoint.state === 'draining' && drainLeftMs(world, r) === 0)
     .map((r) => retire(world, r.endpoint.node, r.containerName, `stop replica ${r.endpoint.replica} of release ${r.endpoint.release}`))
-  const strays = world.strays.map((s) => retire(world, s.node, s.container.name, `remove ${s.container.name}, which nobody asked for`))
+  const strays = world.strays
+    .filter((s) => !isRouted(world, s))
+    .map((s) => retire(world, s.node, s.container.name, `remove ${s.container.name}, which nobody asked for`))
   return [...drained, ...strays]
+}
+
+/** Readers may still name a stray's address: it was a replica until somebody renamed or changed it. */
+function isRouted(world: World, { container }: Stray): boolean {
+  return (
+    container.state === 'running' &&
+    world.replicas.some((r) => r.endpoint.address === container.address && r.endpoint.readyAt !== null) &&
+    !isLive(world)
+  )
 }
 
 function retire({ input }: World, node: string, name: string, summary: string): Action {

@@ -65,9 +65,9 @@ export function worldOf(input: PlanInput<ApplicationDesired>): World {
   const busy = new Set(inFlight.map((a: InFlight) => a.container))
   const replicas = desired.endpoints.map((endpoint) => replicaOf(endpoint, input, nodes, target, count, busy))
   const known = new Set(replicas.flatMap((r) => (r.container ? [r.container.id] : [])))
-  const strays = nodes.flatMap((n) =>
-    n.containers.filter((c) => !known.has(c.id)).map((container) => ({ node: n.node, container })),
-  )
+  const strays = nodes
+    .flatMap((n) => n.containers.filter((c) => !known.has(c.id)).map((container) => ({ node: n.node, container })))
+    .sort((a, b) => (a.node + a.container.name < b.node + b.container.name ? -1 : 1))
   return {
     input,
     nodes,
@@ -103,7 +103,7 @@ function replicaOf(
   const name = containerName(instance, resource.id, endpoint.release, endpoint.replica)
   const node = nodes.find((n) => n.node === endpoint.node)
   const container = node?.containers.find(
-    (c) => sameReplica(c, endpoint) && c.name === name && c.specHash === release?.hash,
+    (c) => sameReplica(c, endpoint) && c.name === name && c.specHash === release?.hash && sameAddress(c, endpoint),
   )
   return {
     endpoint,
@@ -115,6 +115,11 @@ function replicaOf(
     wanted: release !== undefined && release.number === target?.number && endpoint.replica < count,
     busy: busy.has(name),
   }
+}
+
+/** A container at another address than its endpoint's would be published where it is not. */
+function sameAddress(container: ObservedContainer, endpoint: Endpoint): boolean {
+  return container.address === null || container.address === endpoint.address
 }
 
 function readyNow(container: ObservedContainer, release: Release, endpoint: Endpoint, now: number): boolean {
