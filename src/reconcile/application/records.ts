@@ -45,9 +45,9 @@ function newRelease(world: World): ApplicationRecord | null {
 function verdictOn(world: World): ApplicationRecord | null {
   const { target } = world
   if (!target || target.servingAt !== null || target.verdict !== null || world.needsRelease) return null
-  const own = world.replicas.filter((r) => r.wanted && r.endpoint.readyAt === null)
-  for (const replica of own) {
-    const cause = exitCause(replica) ?? budgetCause(world, replica)
+  for (const replica of world.replicas.filter((r) => r.wanted)) {
+    const neverReady = replica.endpoint.readyAt === null
+    const cause = neverReady ? (exitCause(replica) ?? budgetCause(world, replica)) : crashCause(replica)
     if (cause) return { type: 'verdict', release: target.number, ...cause }
   }
   const failure = definitiveFailure(world, target)
@@ -63,12 +63,17 @@ function exitCause({ container, endpoint, busy }: Replica): Cause | null {
   if (!container || busy) return null
   const who = `replica ${endpoint.replica}`
   if (container.oomKilled) return { reason: 'OOMKilled', message: `${who} was killed because it ran out of memory` }
-  if (container.restartCount >= restartsMost)
-    return { reason: 'CrashLoop', message: `${who} exited ${container.restartCount} times, last with code ${container.exitCode}` }
   if (container.state !== 'exited' && container.state !== 'dead') return null
   if (container.exitCode === 127 || container.exitCode === 126)
     return { reason: 'CommandNotFound', message: `${who} exited with code ${container.exitCode}: its command was not found or cannot be run` }
   return { reason: 'ContainerExited', message: `${who} exited with code ${container.exitCode} before it was ready` }
+}
+
+/** Docker restarts a replica once it was ready, so its release may go on crashing without ever being complete. */
+function crashCause({ container, endpoint, ready }: Replica): Cause | null {
+  if (!container || ready || container.restartCount < restartsMost) return null
+  const code = container.exitCode === null ? '' : `, last with code ${container.exitCode}`
+  return { reason: 'CrashLoop', message: `replica ${endpoint.replica} was restarted ${container.restartCount} times${code}` }
 }
 
 function budgetCause(world: World, { container, endpoint, ready, busy }: Replica): Cause | null {
