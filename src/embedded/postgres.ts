@@ -50,8 +50,8 @@ export interface RunningPostgres {
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   await mkdir(options.stateDir, { recursive: true, mode: 0o700 })
   const programs = await postgresPrograms()
-  const password = await ensurePassword(join(options.stateDir, 'postgres.password'))
-  const dataDir = join(options.stateDir, 'postgres')
+  const password = await ensurePassword(join(options.stateDir, 'password'))
+  const dataDir = join(options.stateDir, 'data')
   await ensureCluster(programs, dataDir, password, options)
   await clearLeftovers(dataDir)
   await requireFreePort(options.port, 'PostgreSQL', 'EVENKEEL_POSTGRES_PORT')
@@ -106,7 +106,7 @@ async function ensureCluster(
   if (made !== undefined) return requireSameMajor(made.trim(), await programs.major(), dataDir)
 
   options.log('PostgreSQL: making a new database cluster')
-  const scratch = await mkdtemp(join(options.stateDir, '.postgres-'))
+  const scratch = await mkdtemp(join(options.stateDir, '.making-'))
   try {
     const passwordFile = join(scratch, 'password')
     await writeFile(passwordFile, password, { mode: 0o600 })

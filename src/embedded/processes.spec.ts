@@ -1,43 +1,71 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync, existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { alive, PidFile, waitForExit } from './processes.js'
+import { alive, PidFile, processIdentity, waitForExit } from './processes.js'
 
 describe('PidFile', () => {
   let folder: string
   let path: string
-  beforeEach(() => {
+  let child: ChildProcess
+
+  beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'ek-pid-'))
     path = join(folder, 'pid')
-  })
-  afterEach(() => rmSync(folder, { recursive: true }))
-
-  it('process with the marks among its arguments -> ended, file removed', async () => {
-    const child = spawn('sleep', ['3600'])
+    child = spawn('sleep', ['3600'])
     await once(child, 'spawn')
-    const file = new PidFile(path, ['sleep', '3600'])
+  })
+
+  afterEach(() => {
+    child.kill('SIGKILL')
+    rmSync(folder, { recursive: true })
+  })
+
+  it('process that still runs -> found, ended, file removed', async () => {
+    const file = new PidFile(path)
     file.write(child.pid!)
-    await file.endLeftover()
-    expect(child.signalCode ?? (await once(child, 'exit'))[1]).toBe('SIGTERM')
+    expect(file.running()).toBe(child.pid)
+    const exit = once(child, 'exit')
+    await file.end()
+    expect((await exit)[1]).toBe('SIGTERM')
     expect(existsSync(path)).toBe(false)
   })
 
-  it('the number meanwhile belongs to another program -> left alone', async () => {
-    const child = spawn('sleep', ['3600'])
-    await once(child, 'spawn')
-    const file = new PidFile(path, ['start-dev'])
-    file.write(child.pid!)
-    await file.endLeftover()
+  it('the number meanwhile belongs to another process -> left alone', async () => {
+    writeFileSync(path, `${child.pid} ${processIdentity(process.pid)}\n`)
+    const file = new PidFile(path)
+    expect(file.running()).toBeUndefined()
+    await file.end()
     expect(alive(child.pid!)).toBe(true)
-    child.kill()
   })
 
-  it.each(['', 'garbage', '-1', '0'])('content %j -> no process', (content) => {
+  it('claimed by a process that runs -> refused to others', () => {
+    new PidFile(path).write(child.pid!)
+    expect(new PidFile(path).claim(process.pid)).toBe(false)
+  })
+
+  it('claimed by a process that is gone -> given to the next', async () => {
+    new PidFile(path).write(child.pid!)
+    const exit = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exit
+    const file = new PidFile(path)
+    expect(file.claim(process.pid)).toBe(true)
+    expect(file.running()).toBe(process.pid)
+  })
+
+  it.each(['', 'garbage', '-1 x', '0', '12'])('content %j -> no process', (content) => {
     writeFileSync(path, content)
-    expect(new PidFile(path, []).leftover()).toBeUndefined()
+    expect(new PidFile(path).running()).toBeUndefined()
+  })
+})
+
+describe('processIdentity', () => {
+  it('same process -> the same; no process -> nothing', () => {
+    expect(processIdentity(process.pid)).toBe(processIdentity(process.pid))
+    expect(processIdentity(4_194_305)).toBeUndefined()
   })
 })
 

@@ -43,43 +43,72 @@ export async function endProcess(pid: number, signal: NodeJS.Signals, graceMs: n
 }
 
 /**
- * Remembers a child's process id on disk, so that the next start can end it when we were killed ourselves
- * and could not. An id alone proves nothing, since ids are reused: `marks` must all be among its arguments.
+ * What tells a process from every other one that has or had its id, also after a reboot: the boot and its start time.
+ * Nothing when there is no such process, or only its exit code waits to be read.
+ */
+export function processIdentity(pid: number): string | undefined {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    // The second field is the program's name in parentheses and may hold anything; the start time is the 22nd.
+    const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/s, '')
+    const [state, ...fields] = afterName.trim().split(' ')
+    return state === 'Z' ? undefined : `${boot}/${fields[18]}`
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Remembers a running process on disk, so that the next start can find what we left behind when we were killed.
+ * An id alone proves nothing, since ids are reused, so its identity is kept beside it.
  */
 export class PidFile {
-  constructor(
-    private readonly path: string,
-    private readonly marks: readonly string[],
-  ) {}
+  constructor(private readonly path: string) {}
+
+  /** Takes the file for `pid`; false when a process that still runs has it. */
+  claim(pid: number): boolean {
+    for (;;) {
+      try {
+        writeFileSync(this.path, record(pid), { mode: 0o600, flag: 'wx' })
+        return true
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+        if (this.running() !== undefined) return false
+        this.remove()
+      }
+    }
+  }
 
   write(pid: number): void {
-    writeFileSync(this.path, `${pid}\n`, { mode: 0o600 })
+    writeFileSync(this.path, record(pid), { mode: 0o600 })
   }
 
   remove(): void {
     rmSync(this.path, { force: true })
   }
 
-  /** The process that an earlier start left behind, if it is certainly ours and still runs. */
-  leftover(): number | undefined {
-    const pid = readPid(this.path)
-    if (pid === undefined || pid === process.pid) return undefined
-    const args = commandLine(pid)
-    return args.length > 0 && this.marks.every((mark) => args.some((arg) => arg.includes(mark))) ? pid : undefined
+  /** The process of this file, if it still runs. */
+  running(): number | undefined {
+    const [pid, identity] = readOr(this.path, '').trim().split(' ')
+    return pid && identity && processIdentity(Number(pid)) === identity ? Number(pid) : undefined
   }
 
-  async endLeftover(signal: NodeJS.Signals = 'SIGTERM', graceMs = 10_000): Promise<void> {
-    const pid = this.leftover()
+  /** Ends the process of this file, if it still runs, and removes the file. */
+  async end(signal: NodeJS.Signals = 'SIGTERM', graceMs = 10_000): Promise<void> {
+    const pid = this.running()
     if (pid !== undefined) await endProcess(pid, signal, graceMs)
     this.remove()
   }
 }
 
-function readPid(path: string): number | undefined {
+function record(pid: number): string {
+  return `${pid} ${processIdentity(pid) ?? 'gone'}\n`
+}
+
+function readOr(path: string, otherwise: string): string {
   try {
-    const pid = Number.parseInt(readFileSync(path, 'utf8'), 10)
-    return Number.isInteger(pid) && pid > 0 ? pid : undefined
+    return readFileSync(path, 'utf8')
   } catch {
-    return undefined
+    return otherwise
   }
 }

@@ -49,8 +49,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   await mkdir(options.stateDir, { recursive: true, mode: 0o700 })
   await chmod(options.stateDir, 0o700)
   const database = join(options.stateDir, databaseName(await serverVersion(options.binary)))
-  const pidFile = new PidFile(join(options.stateDir, 'temporal.pid'), ['start-dev', database])
-  await pidFile.endLeftover()
+  const pidFile = new PidFile(join(options.stateDir, 'temporal.pid'))
+  await pidFile.end()
   await requireFreePort(options.grpcPort, 'Temporal', 'EVENKEEL_TEMPORAL_PORT')
   await requireFreePort(options.uiPort, "Temporal's UI", 'EVENKEEL_TEMPORAL_UI_PORT')
 

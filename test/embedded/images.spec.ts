@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import Docker from 'dockerode'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { ensureImage, STAND_IN_LABEL } from '../../src/embedded/images/ensure-image.js'
+import { ensureImage } from '../../src/embedded/images/ensure-image.js'
 import { BUSYBOX_IMAGE, CADDY_IMAGE, COREDNS_IMAGE, NGINX_IMAGE } from '../../src/embedded/images/stand-ins.js'
+import { label } from '../../src/reconcile/labels.js'
 import { ensureTestImages, testAppImage } from '../setup/test-images.js'
 
 const docker = new Docker()
@@ -55,7 +56,7 @@ describe('ensureImage', () => {
 
   it('stand-in -> says by its label that it is one', async () => {
     const labels = (await docker.getImage(testAppImage('1')).inspect()).Config.Labels
-    expect(labels[STAND_IN_LABEL]).toBe('true')
+    expect(labels[label.standIn]).toBe('true')
   })
 })
 

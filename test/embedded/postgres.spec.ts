@@ -39,7 +39,7 @@ describe('startPostgres', () => {
   })
 
   it('password -> needed, and readable by its owner only', async () => {
-    const file = join(options.stateDir, 'postgres.password')
+    const file = join(options.stateDir, 'password')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(server.url).toContain((await readFile(file, 'utf8')).trim())
     const wrong = new URL(server.url)
@@ -65,7 +65,7 @@ describe('startPostgres', () => {
   })
 
   it('stale postmaster.pid with the number of a foreign process -> starts all the same', async () => {
-    const pidFile = join(options.stateDir, 'postgres', 'postmaster.pid')
+    const pidFile = join(options.stateDir, 'data', 'postmaster.pid')
     const lines = (await readFile(pidFile, 'utf8')).split('\n')
     process.kill(server.pid, 'SIGKILL')
     await server.ended

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type Docker from 'dockerode'
+import { label } from '../../reconcile/labels.js'
 import { cacheDir } from '../cache-dir.js'
 import { reasonOf } from '../reason.js'
 import type { SetupLog } from '../setup-log.js'
@@ -8,9 +9,6 @@ import { DebianPackages } from './debian-packages.js'
 import { packImage } from './image-archive.js'
 import { RootFolder } from './root-folder.js'
 import { STAND_INS, type StandIn } from './stand-ins.js'
-
-/** Marks an image that we made because the official one was out of reach. */
-export const STAND_IN_LABEL = 'evenkeel.stand-in'
 
 /** A registry that has said nothing by then is taken to be out of reach. */
 const FIRST_ANSWER_MS = 5_000
@@ -105,7 +103,7 @@ async function makeStandIn(docker: Docker, standIn: StandIn): Promise<void> {
     await root.addFolder('.')
     const workshop = { scratch, cacheDir: cacheDir(), packages: new DebianPackages(join(cacheDir(), 'debian')) }
     const config = await standIn.make(root, workshop)
-    const labelled = { ...config, Labels: { ...config.Labels, [STAND_IN_LABEL]: 'true' } }
+    const labelled = { ...config, Labels: { ...config.Labels, [label.standIn]: 'true' } }
     const archive = await packImage(scratch, root.path, standIn.names, labelled)
     await follow(docker, await docker.loadImage(archive), () => {})
   } finally {

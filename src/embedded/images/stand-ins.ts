@@ -1,11 +1,12 @@
 import { join } from 'node:path'
+import { nginxdemoDefaultImage } from '../../reconcile/nginxdemo/spec.js'
 import type { ImageConfig } from './image-archive.js'
 import type { DebianPackages } from './debian-packages.js'
 import { installGoProgram } from './go-program.js'
 import type { RootFolder } from './root-folder.js'
 
 /** The images that Evenkeel itself uses. A registry's image and its stand-in have the same name. */
-export const NGINX_IMAGE = 'nginx:1.30-alpine'
+export const NGINX_IMAGE = nginxdemoDefaultImage
 export const BUSYBOX_IMAGE = 'busybox:1.37'
 export const CADDY_IMAGE = 'caddy:2.11'
 export const COREDNS_IMAGE = 'coredns/coredns:1.15.0'
