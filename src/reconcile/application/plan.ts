@@ -4,7 +4,7 @@ import { label } from '../labels.js'
 import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
 import { conditionsOf } from './describe.js'
-import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
+import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from './desired.js'
 import { internalZone, isLive, publicationOf, revisionOf } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
@@ -28,7 +28,7 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
   return {
     records: [],
     // What must leave comes first: that is what is left to do when not all fits into one pass.
-    actions: [publishes, retires, resolves, pulls, ensures, policies].flatMap((step) => step(world)),
+    actions: [publishes, retires, policies, resolves, pulls, ensures].flatMap((step) => step(world)),
     conditions: conditionsOf(world),
     requeueAfterMs: requeueAfterMs(world),
     finalize: finished(world),
@@ -122,6 +122,11 @@ function isOccupied({ strays }: World, { endpoint, containerName }: Replica): bo
   )
 }
 
+/** A failing release keeps its exit code; what has proved itself is restarted by Docker, which backs off. */
+function isProven(endpoint: Endpoint, release: Release | undefined): boolean {
+  return endpoint.readyAt !== null || (release !== undefined && release.servingAt !== null)
+}
+
 function containerSpec({ input }: World, { endpoint, containerName }: Replica, release: Release): ContainerSpec {
   const { instance, resource, desired } = input
   const { template } = release
@@ -149,8 +154,7 @@ function containerSpec({ input }: World, { endpoint, containerName }: Replica, r
     hostname: `${resource.name}-${endpoint.release}-${endpoint.replica}`.slice(-63).replace(/^-+/, ''),
     address: endpoint.address,
     publishedPorts: [],
-    // A failing release keeps its exit code; the policy is widened at the first Ready.
-    restartPolicy: endpoint.readyAt === null ? 'no' : 'unless-stopped',
+    restartPolicy: isProven(endpoint, release) ? 'unless-stopped' : 'no',
     stopGraceSeconds: grace,
     dnsSearch: [`${resource.project}.${internalZone}`],
   }
@@ -176,7 +180,7 @@ function publishes(world: World): Action[] {
 
 function policies(world: World): Action[] {
   return world.replicas
-    .filter((r) => r.ready && r.endpoint.state === 'ready' && r.container?.restartPolicy === 'no')
+    .filter((r) => r.endpoint.state !== 'draining' && r.container?.restartPolicy === 'no' && isProven(r.endpoint, r.release))
     .map((r) => ({
       key: `policy:${r.endpoint.release}:${r.endpoint.replica}`,
       verb: 'setRestartPolicy',
