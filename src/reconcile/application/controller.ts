@@ -13,7 +13,8 @@ export const applicationController: Controller<ApplicationDesired, ApplicationRe
 }
 
 function observeApplication(resource: ResourceView, desired: ApplicationDesired): ObserveRequest[] {
-  const draining = desired.endpoints.filter((e) => e.state === 'draining')
+  // Every node's ingress may hold connections to a replica, wherever that runs.
+  const connectionsTo = desired.endpoints.filter((e) => e.state === 'draining').map((e) => e.address)
   const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node)])
   const images = new Set([withTag(desired.spec.image), ...desired.releases.slice(-3).map((r) => r.resolvedImage)])
   for (const { release } of desired.endpoints) {
@@ -25,6 +26,6 @@ function observeApplication(resource: ResourceView, desired: ApplicationDesired)
     kind: resource.kind,
     resource: resource.id,
     images: [...images].sort(),
-    connectionsTo: draining.filter((e) => e.node === node).map((e) => e.address),
+    connectionsTo,
   }))
 }

@@ -8,7 +8,11 @@ export const internalZone = 'internal'
 /** What readers (DNS and ingress files) should show now; null = nothing, not even the name. */
 export function publicationOf(world: World): Publication | null {
   const { resource } = world.input
-  const addresses = world.replicas.filter(serves).map((r) => r.endpoint.address).sort()
+  // Silence of a node is not death: what was ready on it stays shown by the others.
+  const addresses = world.replicas
+    .filter((r) => (r.hidden ? r.endpoint.state === 'ready' : serves(r)))
+    .map((r) => r.endpoint.address)
+    .sort()
   const shown = world.nodes.some((n) => n.published !== null)
   if (resource.deleting || (addresses.length === 0 && !shown)) return null
   const { ports } = (world.serving ?? world.target)?.template ?? {}
