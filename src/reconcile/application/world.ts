@@ -42,7 +42,7 @@ export interface World {
   serving: Release | undefined
   /** The release that should run now; undefined while there is none. */
   target: Release | undefined
-  /** A new release is being resolved: repair what is there, start and drain nothing. */
+  /** A new release is being resolved: repair what is there, start and drain nothing. Stopping all needs no release. */
   frozen: boolean
   replicas: Replica[]
   strays: Stray[]
@@ -77,7 +77,7 @@ export function worldOf(input: PlanInput<ApplicationDesired>): World {
     latest,
     serving,
     target,
-    frozen: needsRelease && !resolveFailed,
+    frozen: needsRelease && !resolveFailed && count > 0,
     replicas,
     strays,
   }
