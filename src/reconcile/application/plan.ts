@@ -15,6 +15,8 @@ const awaitReadyMs = 400
 const connectionsPollMs = 1_000
 const engineAwayPollMs = 1_000
 const agentAwayPollMs = 10_000
+/** Nobody tells when another resource gives an address back. */
+const addressesPollMs = 10_000
 const shortestWaitMs = 50
 
 /**
@@ -260,6 +262,7 @@ function requeueAfterMs(world: World): number | null {
       waits.push((probeOf(release.template) ? budgetMs : minimumReadyMs) - ran)
     }
   }
+  if (desired.addressesExhausted) waits.push(addressesPollMs)
   // What is due already waits for an action or a probe, and both wake the loop.
   const due = waits.filter((w) => w !== null && w > 0).map((w) => Math.max(w ?? 0, shortestWaitMs))
   return due.length > 0 ? Math.min(...due) : null
