@@ -16,10 +16,13 @@ function observeApplication(resource: ResourceView, desired: ApplicationDesired)
   // Every node's ingress may hold connections to a replica, wherever that runs.
   const connectionsTo = desired.endpoints.filter((e) => e.state === 'draining').map((e) => e.address)
   const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node)])
-  const images = new Set([withTag(desired.spec.image), ...desired.releases.slice(-3).map((r) => r.resolvedImage)])
-  for (const { release } of desired.endpoints) {
-    const used = desired.releases.find((r) => r.number === release)
-    if (used) images.add(used.resolvedImage)
+  const images = new Set([withTag(desired.spec.image)])
+  const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
+  for (const release of desired.releases) {
+    const used = release === serving || release === desired.releases.at(-1) || desired.endpoints.some((e) => e.release === release.number)
+    if (!used) continue
+    images.add(release.resolvedImage)
+    if (release.resolvedImage.startsWith('sha256:')) images.add(withTag(release.template.image))
   }
   return [...nodes].sort().map((node) => ({
     node,

@@ -3,7 +3,7 @@ import type { Failure } from '../backoff.js'
 import { withTag } from '../name.js'
 import type { UnreachableNode } from '../observed.js'
 import { publicationOf, revisionOf } from './publication.js'
-import { connectionsTo, resolveKey, serves, type World } from './world.js'
+import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type World } from './world.js'
 
 /** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
 export function conditionsOf(world: World): ConditionDraft[] {
@@ -28,6 +28,8 @@ function readiness(world: World): ConditionDraft {
     return ready('False', 'AddressesExhausted', `the network of node ${input.desired.node} has no address left: remove replicas, or add a node`)
   const blocking = blockingFailure(world)
   if (blocking) return ready('False', blocking.reason, `${blocking.message}; ${nextTry(blocking)}`)
+  const lost = lostReplica(world)
+  if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(lost)}: change the application's image, or bring the old one back`)
   if (count === 0) return scaledToZero(world)
   const now = world.replicas.filter((r) => r.wanted && serves(r)).length
   const old = world.replicas.filter((r) => !r.wanted && r.endpoint.state !== 'draining').length

@@ -8,7 +8,7 @@ import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from '.
 import { internalZone, isLive, publicationOf, revisionOf } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
-import { connectionsTo, minimumReadyMs, resolveKey, runningForMs, worldOf, type Replica, type Stray, type World } from './world.js'
+import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
 const awaitReadyMs = 400
@@ -73,7 +73,7 @@ function pulls(world: World): Action[] {
   const missing = new Map<string, { node: string; release: Release }>()
   for (const { endpoint, release, container } of needingContainer(world)) {
     const images = world.nodes.find((n) => n.node === endpoint.node)?.images
-    if (release && !container && images?.[release.resolvedImage] === null)
+    if (release && !container && images?.[release.resolvedImage] === null && !isImageLost(world, endpoint.node, release))
       missing.set(`${endpoint.node} ${release.resolvedImage}`, { node: endpoint.node, release })
   }
   return [...missing.values()].map(({ node, release }) => ({

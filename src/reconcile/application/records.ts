@@ -4,7 +4,7 @@ import { withTag } from '../name.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
 import { isLive } from './publication.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
-import { resolveKey, runningForMs, serves, type Replica, type World } from './world.js'
+import { lostImageMessage, lostReplica, resolveKey, runningForMs, serves, type Replica, type World } from './world.js'
 
 /** Docker starts a crashing container again by itself; after this many times an unproven release is given up. */
 const restartsMost = 5
@@ -50,6 +50,8 @@ function verdictOn(world: World): ApplicationRecord | null {
     const cause = neverReady ? (exitCause(replica) ?? budgetCause(world, replica)) : crashCause(replica)
     if (cause) return { type: 'verdict', release: target.number, ...cause }
   }
+  const lost = lostReplica(world)
+  if (lost) return { type: 'verdict', release: target.number, reason: 'ImageMissing', message: lostImageMessage(lost) }
   const failure = definitiveFailure(world, target)
   return failure ? { type: 'verdict', release: target.number, ...failure } : null
 }

@@ -129,6 +129,26 @@ function readyNow(container: ObservedContainer, release: Release, endpoint: Endp
   return container.probe.ready ?? endpoint.state === 'ready'
 }
 
+/**
+ * An image known only by its local id is gone from `node`, and its tag is another image by now: a pull would succeed
+ * for ever and never bring it back.
+ */
+export function isImageLost({ nodes }: World, node: string, release: Release): boolean {
+  const images = nodes.find((n) => n.node === node)?.images
+  const byTag = images?.[withTag(release.template.image)]
+  return release.resolvedImage.startsWith('sha256:') && images?.[release.resolvedImage] === null && typeof byTag === 'string'
+}
+
+/** The first wanted replica that cannot get a container any more because its image is lost. */
+export function lostReplica(world: World): Replica | undefined {
+  return world.replicas.find(
+    (r) => r.wanted && !r.container && r.release !== undefined && isImageLost(world, r.endpoint.node, r.release),
+  )
+}
+
+export const lostImageMessage = ({ release }: Replica) =>
+  `${release?.resolvedImage} was removed from the node, and ${release?.template.image} is another image now`
+
 export function runningForMs(container: ObservedContainer, now: number): number {
   return container.startedAt === null ? 0 : now - container.startedAt
 }
