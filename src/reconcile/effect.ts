@@ -15,7 +15,7 @@ function onNode(node: NodeObservation, action: Action, now: number, healthy: boo
     case 'resolveImage':
       return node
     case 'pullImage':
-      return { ...node, images: { ...node.images, [action.args.image]: imageIdFor(action.args.image) } }
+      return { ...node, images: { ...node.images, ...pulled(action) } }
     case 'publishEndpoints':
       return { ...node, published: action.args.publication === null ? null : action.args.revision }
     case 'retireContainer':
@@ -24,29 +24,44 @@ function onNode(node: NodeObservation, action: Action, now: number, healthy: boo
       return updated(node, action.args.name, (c) => ({ ...c, restartPolicy: action.args.policy }))
     case 'ensureContainer': {
       const { container } = action.args
-      const running: ObservedContainer = {
-        id: `id-${container.name}`,
+      const started = {
+        state: 'running',
+        exitCode: null,
+        oomKilled: false,
+        startedAt: now,
+        probe: { ready: container.labels[label.probe] === undefined ? null : healthy, message: '' },
+      } as const
+      const existing = node.containers.find((c) => c.name === container.name)
+      if (existing) {
+        // Adopted and started in place, with the id, address and policy that it has; another's container keeps the name.
+        const startable = existing.specHash === container.labels[label.specHash] && existing.state !== 'running'
+        return startable ? updated(node, container.name, (c) => ({ ...c, ...started })) : node
+      }
+      const made: ObservedContainer = {
+        id: `id-${container.name}-${now}`,
         name: container.name,
         release: Number(container.labels[label.release] ?? 0),
         replica: Number(container.labels[label.replica] ?? 0),
         specHash: container.labels[label.specHash] ?? '',
         imageId: container.image,
-        state: 'running',
-        exitCode: null,
-        oomKilled: false,
-        startedAt: now,
         restartCount: 0,
         restartPolicy: container.restartPolicy,
         address: container.address,
-        probe: { ready: container.labels[label.probe] === undefined ? null : healthy, message: '' },
+        ...started,
       }
-      const others = node.containers.filter((c) => c.name !== container.name)
-      return { ...node, containers: [...others, running] }
+      return { ...node, containers: [...node.containers, made] }
     }
   }
 }
 
+/** The key says which image is meant; what is pulled may be a tag by which an image id is hoped to be had again. */
+function pulled({ key, args }: Extract<Action, { verb: 'pullImage' }>): Record<string, string> {
+  const meant = key.slice(key.indexOf(':') + 1)
+  return { [args.image]: imageIdFor(meant), [meant]: imageIdFor(meant) }
+}
+
 function imageIdFor(image: string): string {
+  if (image.startsWith('sha256:')) return image
   return image.includes('@') ? image.slice(image.indexOf('@') + 1) : `sha256:${image}`
 }
 
