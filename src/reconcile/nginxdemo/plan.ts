@@ -46,11 +46,15 @@ function actionsOf(input: PlanInput<NginxdemoDesired>, node: NodeObservation): A
   const { resource, desired } = input
   const wanted = resource.deleting ? null : demoContainer(input)
   const current = node.containers.find((c) => wanted !== null && isCurrent(c, wanted))
-  const retires = node.containers.filter((c) => c !== current).map((c) => retire(c, desired.node))
+  const retires = node.containers
+    .filter((c) => c !== current)
+    .map((c) => retire(c, desired.node))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
   if (wanted === null || current?.state === 'running' || current?.state === 'restarting') return retires
+  // The old one serves on until its successor can be made.
+  if (!current && node.images[imageOf(desired.spec)] === null) return [pull(desired)]
   // Two containers cannot hold the port at once: the old one goes first.
   if (retires.length > 0) return retires
-  if (!current && node.images[imageOf(desired.spec)] === null) return [pull(desired)]
   return [ensure(wanted, desired.node)]
 }
 
