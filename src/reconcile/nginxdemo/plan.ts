@@ -138,7 +138,9 @@ function readiness(input: PlanInput<NginxdemoDesired>, node: NodeObservation, ac
   if (failure) return ready('False', failure.reason, failure.message)
   const [next] = actions
   const port = input.desired.spec.hostPort
-  if (!next) return ready('True', 'Running', `nginx answers on 127.0.0.1:${port}`)
+  const restarting = node.containers.some((c) => c.state === 'restarting')
+  if (!next && restarting) return ready('False', 'Starting', 'nginx ended, and Docker is about to start it again')
+  if (!next) return ready('True', 'Running', `nginx runs on 127.0.0.1:${port}`)
   if (next.verb === 'pullImage') return ready('False', 'Pulling', next.summary)
   return next.verb === 'retireContainer'
     ? ready('False', 'Replacing', next.summary)
