@@ -103,7 +103,7 @@ function replicaOf(
   const name = containerName(instance, resource.id, endpoint.release, endpoint.replica)
   const node = nodes.find((n) => n.node === endpoint.node)
   const container = node?.containers.find(
-    (c) => sameReplica(c, endpoint) && c.name === name && c.specHash === release?.hash && sameAddress(c, endpoint),
+    (c) => sameReplica(c, endpoint) && c.name === name && isOf(c, release) && sameAddress(c, endpoint),
   )
   return {
     endpoint,
@@ -111,10 +111,15 @@ function replicaOf(
     containerName: name,
     container,
     hidden: node === undefined,
-    ready: container !== undefined && release !== undefined && readyNow(container, release, endpoint, now),
+    ready: container !== undefined && readyNow(container, release, endpoint, now),
     wanted: release !== undefined && release.number === target?.number && endpoint.replica < count,
     busy: busy.has(name),
   }
+}
+
+/** Of a release that is too old to be read only the number is known; what it serves is not stopped for that. */
+function isOf(container: ObservedContainer, release: Release | undefined): boolean {
+  return release === undefined || container.specHash === release.hash
 }
 
 /** A container at another address than its endpoint's would be published where it is not. */
@@ -122,9 +127,9 @@ function sameAddress(container: ObservedContainer, endpoint: Endpoint): boolean 
   return container.address === null || container.address === endpoint.address
 }
 
-function readyNow(container: ObservedContainer, release: Release, endpoint: Endpoint, now: number): boolean {
+function readyNow(container: ObservedContainer, release: Release | undefined, endpoint: Endpoint, now: number): boolean {
   if (container.state !== 'running') return false
-  if (probeOf(release.template) === null) return runningForMs(container, now) >= minimumReadyMs
+  if (release && probeOf(release.template) === null) return runningForMs(container, now) >= minimumReadyMs
   // The prober has just started and knows nothing yet: what was ready stays ready, what was not does not become it.
   return container.probe.ready ?? endpoint.state === 'ready'
 }
