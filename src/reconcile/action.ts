@@ -55,6 +55,8 @@ export const publicationSchema = z.object({
   addresses: z.array(z.string()),
   /** Port that ingress dials; null when the resource has none. */
   port: z.number().int().nullable(),
+  /** By address, where it differs from `port`: a change of the port rolls like any other. */
+  otherPorts: z.record(z.string(), z.number().int()).optional(),
 })
 export type Publication = z.infer<typeof publicationSchema>
 

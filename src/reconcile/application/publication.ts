@@ -1,5 +1,6 @@
 import type { Publication } from '../action.js'
 import { shortHash } from '../hash.js'
+import type { Release } from './desired.js'
 import { serves, type World } from './world.js'
 
 /** The zone below which all names of this platform live. */
@@ -9,18 +10,25 @@ export const internalZone = 'internal'
 export function publicationOf(world: World): Publication | null {
   const { resource } = world.input
   // Silence of a node is not death: what was ready on it stays shown by the others.
-  const addresses = world.replicas
-    .filter((r) => (r.hidden ? r.endpoint.state === 'ready' : serves(r)))
-    .map((r) => r.endpoint.address)
-    .sort()
+  const replicas = world.replicas.filter((r) => (r.hidden ? r.endpoint.state === 'ready' : serves(r)))
+  const addresses = replicas.map((r) => r.endpoint.address).sort()
   const shown = world.nodes.some((n) => n.published !== null)
   if (resource.deleting || (addresses.length === 0 && !shown)) return null
-  const { ports } = (world.serving ?? world.target)?.template ?? {}
+  const port = portOf(world.serving ?? world.target ?? world.latest)
+  const others = replicas.flatMap(({ release, endpoint }): [string, number][] => {
+    const own = portOf(release)
+    return own === null || own === port ? [] : [[endpoint.address, own]]
+  })
   return {
     names: [`${resource.name}.${resource.project}.${internalZone}`],
     addresses,
-    port: ports?.[0] ?? null,
+    port,
+    ...(others.length > 0 ? { otherPorts: Object.fromEntries(others) } : {}),
   }
+}
+
+function portOf(release: Release | undefined): number | null {
+  return release?.template.ports?.[0] ?? null
 }
 
 /** What should be shown is shown on every node, and no earlier publication on its way can still replace it. */
