@@ -4,29 +4,36 @@ import { shortHash } from '../hash.js'
 import { reservedLabelPrefix } from '../labels.js'
 import { imageSchema, nameSchema } from '../name.js'
 
-const noNul = (text: string) => !text.includes('\0')
+/** Text that PostgreSQL, JSON and a process's environment all can hold. */
+const text = z
+  .string()
+  .refine((t) => !t.includes('\0'), 'must not contain NUL')
+  .refine((t) => t.isWellFormed(), 'must be valid Unicode')
 
 const envSchema = z.object({
-  name: z
-    .string()
+  name: text
     .min(1, 'must not be empty')
     .max(255)
-    .refine((n) => !n.includes('=') && noNul(n), 'must not contain = or NUL'),
-  value: z.string().max(32 * 1024, 'must have at most 32768 characters').refine(noNul, 'must not contain NUL'),
+    .refine((n) => !n.includes('='), 'must not contain ='),
+  value: text.max(32 * 1024, 'must have at most 32768 characters'),
 })
 
 const labelSchema = z.object({
-  key: z
-    .string()
+  key: text
     .min(1)
     .max(255)
     .refine((k) => !k.startsWith(reservedLabelPrefix), `must not start with ${reservedLabelPrefix}, which Evenkeel keeps for itself`),
-  value: z.string().max(4096),
+  value: text.max(4096),
 })
 
 const readinessSchema = z.object({
   /** Both absent: HTTP when `path` is given, else TCP. */
-  path: z.string().startsWith('/', 'must start with /').max(2048).optional(),
+  path: z
+    .string()
+    .startsWith('/', 'must start with /')
+    .regex(/^[\x21-\x7e]*$/, 'must hold printable ASCII only: write other characters as %XX')
+    .max(2048)
+    .optional(),
   /** Absent: the application's first port. */
   port: z.number().int().min(1).max(65535).optional(),
   intervalSeconds: z.number().min(0.1, 'must be at least 0.1').max(3600).optional(),
@@ -34,7 +41,7 @@ const readinessSchema = z.object({
   failureThreshold: z.number().int().min(1).max(100).optional(),
 })
 
-const argument = z.string().max(32 * 1024).refine(noNul, 'must not contain NUL')
+const argument = text.max(32 * 1024)
 
 function unique<T>(keyOf: (item: T) => unknown, what: string) {
   return (items: T[] | undefined, ctx: z.RefinementCtx) => {
@@ -46,8 +53,13 @@ function unique<T>(keyOf: (item: T) => unknown, what: string) {
   }
 }
 
-/** Total of env that fits beside the rest of an action into one payload. */
-export const envBytesMost = 32 * 1024
+/** Bytes of a container's settings on the wire that leave an action's payload below 64 KB. */
+export const settingsBytesMost = 40 * 1024
+
+/** A signed action travels as JSON text within JSON, so quotes and control characters cost more than they seem to. */
+function wireBytes(value: unknown): number {
+  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(JSON.stringify(value)))
+}
 
 /**
  * What people ask for. Stored exactly as they said it, without defaults: a default that changes with an upgrade
@@ -73,8 +85,15 @@ export const applicationSpecSchema = z
   })
   .strict()
   .superRefine((spec, ctx) => {
-    const bytes = (spec.env ?? []).reduce((sum, e) => sum + e.name.length + Buffer.byteLength(e.value), 0)
-    if (bytes > envBytesMost) ctx.addIssue({ code: 'custom', path: ['env'], message: `is ${bytes} bytes in all, more than ${envBytesMost}` })
+    const sizes = (['env', 'command', 'entrypoint', 'labels'] as const).map((field) => ({ field, bytes: wireBytes(spec[field]) }))
+    const bytes = sizes.reduce((sum, s) => sum + s.bytes, 0)
+    const largest = sizes.reduce((a, b) => (b.bytes > a.bytes ? b : a))
+    if (bytes > settingsBytesMost)
+      ctx.addIssue({
+        code: 'custom',
+        path: [largest.field],
+        message: `is too big: env, command, entrypoint and labels take ${bytes} bytes on the wire, more than ${settingsBytesMost}`,
+      })
     if (spec.readiness && spec.readiness.port === undefined && !spec.ports?.length)
       ctx.addIssue({ code: 'custom', path: ['readiness', 'port'], message: 'is needed, because the application has no ports' })
   })
