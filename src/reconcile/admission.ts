@@ -45,7 +45,7 @@ export function admit(input: AdmissionInput): Admission {
       waits.push(failure.nextTryAt - now)
       continue
     }
-    const size = JSON.stringify(action).length
+    const size = Buffer.byteLength(JSON.stringify(JSON.stringify(action))) // signed text travels within JSON
     const full = start.length >= admittedActionsMost || (start.length > 0 && bytes + size > admittedBytesMost)
     if (full) break // the first of them to settle wakes the loop, which admits the rest
     bytes += size
