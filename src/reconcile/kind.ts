@@ -15,7 +15,8 @@ export const idPrefixByKind: Record<Kind, string> = {
 
 /** The kind that an id such as `app_k3v…` belongs to, or undefined for a foreign id. */
 export function kindOfId(id: string): Kind | undefined {
-  const prefix = id.slice(0, id.indexOf('_'))
+  const [prefix, rest] = id.split('_', 2)
+  if (!rest) return undefined
   return kinds.find((kind) => idPrefixByKind[kind] === prefix)
 }
 
