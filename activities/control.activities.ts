@@ -1,7 +1,8 @@
-import type { PassStore } from '../src/persistence/pass-store.js'
+import type { ClaimedPass, PassStore } from '../src/persistence/pass-store.js'
 import { heartbeatStaleMs } from '../src/agent/protocol.js'
 import { controllerOf } from '../src/reconcile/controllers.js'
-import type { DecideInput, Decision, LoadedResource } from '../src/reconcile/loop.js'
+import type { BeginInput, Begun, DecideInput, Decision, LoadedResource } from '../src/reconcile/loop.js'
+import type { Observation, ObserveRequest } from '../src/reconcile/observed.js'
 import { decidePass, type DecideContext } from './decide.js'
 
 export interface ControlContext extends DecideContext {
@@ -18,19 +19,14 @@ const sweepPageSize = 500
 /** Activities on queue `control`: short reads and writes of our own database, and nudges. */
 export function createControlActivities(context: ControlContext) {
   return {
-    /** Claims a pass and says what has to be observed. A repeat claims another pass: harmless, only the last one counts. */
-    async loadDesired(id: string): Promise<LoadedResource | null> {
+    /** Claims a pass; decides it at once when what is given covers all that has to be observed. A repeat claims another pass: harmless, only the last one counts. */
+    async begin(id: string, { seen, ...input }: BeginInput): Promise<Begun | null> {
       const claimed = await context.store.claim(id)
       if (!claimed) return null
-      const { resource, desired, nodes, pass } = claimed
-      const controller = controllerOf(resource.kind)
-      if (!controller) throw new Error(`${id} is of kind ${resource.kind}, which this worker does not know`)
-      const stale = context.clock() - heartbeatStaleMs
-      const away = nodes
-        .filter((n) => n.lastSeenAt !== null && n.lastSeenAt < stale)
-        .map((n) => ({ node: n.id, message: `node ${n.name} has sent no heartbeat for ${heartbeatStaleMs / 1000} s` }))
-      const observe = controller.observeRequests(resource, desired).filter((r) => r.node !== '')
-      return { pass, generation: resource.generation, observe, away }
+      const loaded = loadedOf(claimed, context.clock())
+      const covered = loaded.observe.length > 0 && loaded.observe.every((request) => seen.some((o) => covers(o, request)))
+      const decision = covered ? await decidePass(context, id, { ...input, pass: loaded.pass, observed: seen }) : null
+      return { loaded, decision }
     },
 
     /** Plans, and writes what the plan says under its pass number. A repeat returns the stored decision. */
@@ -55,4 +51,25 @@ export function createControlActivities(context: ControlContext) {
       return context.store.keepHouse(context.clock())
     },
   }
+}
+
+function loadedOf({ resource, desired, nodes, pass }: ClaimedPass, now: number): LoadedResource {
+  const controller = controllerOf(resource.kind)
+  if (!controller) throw new Error(`${resource.id} is of kind ${resource.kind}, which this worker does not know`)
+  const stale = now - heartbeatStaleMs
+  const away = nodes
+    .filter((n) => n.lastSeenAt !== null && n.lastSeenAt < stale)
+    .map((n) => ({ node: n.id, message: `node ${n.name} has sent no heartbeat for ${heartbeatStaleMs / 1000} s` }))
+  const observe = controller.observeRequests(resource, desired).filter((r) => r.node !== '')
+  return { pass, generation: resource.generation, observe, away }
+}
+
+/** An observation answers a request when it holds every image and every address that is asked for. */
+function covers(observation: Observation, request: ObserveRequest): boolean {
+  return (
+    observation.unreachable === null &&
+    observation.node === request.node &&
+    request.images.every((image) => image in observation.images) &&
+    request.connectionsTo.every((address) => address in observation.connections)
+  )
 }

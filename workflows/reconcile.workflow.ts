@@ -1,11 +1,11 @@
 import * as wf from '@temporalio/workflow'
 import type { ControlActivities } from '../activities/control.activities.js'
 import type { NodeActivities } from '../activities/node.activities.js'
-import type { Outcome } from '../src/reconcile/action.js'
 import type { InFlight } from '../src/reconcile/controller.js'
 import { nodeQueue } from '../src/reconcile/kind.js'
 import {
   reconcileLoop,
+  type ActionEnd,
   type Decision,
   type LoopPorts,
   type RunningAction,
@@ -36,19 +36,33 @@ export async function reconcile(input: ReconcileInput): Promise<void> {
   const failures = { count: input.failures ?? 0 }
   const operators = operatorView(input)
 
+  const remember = (pass: number, decision: Decision) => {
+    last = { generation: decision.generation, pass, conditions: decision.summary, error: null }
+  }
+
   const ports: LoopPorts = {
-    loadDesired: () => control.loadDesired(input.resource),
+    begin: async (beginInput) => {
+      const begun = await control.begin(input.resource, beginInput)
+      if (begun?.decision) remember(begun.loaded.pass, begun.decision)
+      return begun
+    },
     observe: (request) => observe(request),
     decide: async (passInput) => {
       const decision = await control.decide(input.resource, passInput)
-      last = { generation: decision.generation, pass: passInput.pass, conditions: decision.summary, error: null }
+      remember(passInput.pass, decision)
       return decision
     },
-    start: (action) => startAction(action),
-    clearDirty: () => void (dirty = false),
+    start: (action, look) => startAction(action, look),
+    takeDirty: () => {
+      const was = dirty
+      dirty = false
+      return was
+    },
     wait: async (woken, ms, why) => {
       operators.waiting(why)
-      await wf.condition(() => dirty || woken(), ms, { summary: `waits for ${why}`.slice(0, 190) })
+      const awake = () => dirty || woken()
+      if (ms === null) await wf.condition(awake)
+      else await wf.condition(awake, ms, { summary: `waits for ${why}`.slice(0, 190) })
     },
     failed: (message) => {
       last = { ...last, error: message }
@@ -89,9 +103,9 @@ async function observe(request: ObserveRequest): Promise<Observation> {
 }
 
 /** One attempt in its own scope: a failure is an answer for the next plan, and only its own key cancels it. */
-function startAction({ header, signed }: StartedAction): RunningAction {
+function startAction({ header, signed }: StartedAction, look: ObserveRequest | null): RunningAction {
   const scope = new wf.CancellationScope({ cancellable: true })
-  const settled = scope.run(async (): Promise<Outcome> => {
+  const ended = scope.run(async (): Promise<ActionEnd> => {
     const node = wf.proxyActivities<NodeActivities>({
       taskQueue: nodeQueue(header.node, header.queue),
       scheduleToCloseTimeout: header.timeoutSeconds * 1_000,
@@ -102,12 +116,13 @@ function startAction({ header, signed }: StartedAction): RunningAction {
     })
     const { key, verb } = header
     try {
-      return { key, verb, ok: true, result: await node.act(signed) }
+      const { result, seen } = await node.act(signed, look)
+      return { outcome: { key, verb, ok: true, result }, seen }
     } catch (error) {
-      return { key, verb, ok: false, ...failureOf(error) }
+      return { outcome: { key, verb, ok: false, ...failureOf(error) }, seen: null }
     }
   })
-  return { settled, cancel: () => scope.cancel() }
+  return { ended, cancel: () => scope.cancel() }
 }
 
 function failureOf(error: unknown): { reason: string; message: string; retryable: boolean; cancelled: boolean } {
@@ -161,8 +176,9 @@ function operatorView(input: ReconcileInput) {
         ...decision.summary.map((line) => `- ${line}`),
         inFlight.length > 0 ? `\n**Running:** ${inFlight.map((a) => a.key).join(', ')}` : '',
       ].join('\n')
+      // While actions run, what holds is about to change again; each change costs a write to the visibility store.
       const attributes = `${decision.ready} ${decision.reason} ${decision.generation}`
-      if (attributes === shown) return
+      if (attributes === shown || (inFlight.length > 0 && shown !== '')) return
       shown = attributes
       wf.upsertSearchAttributes([
         { key: searchAttribute.ready, value: decision.ready },

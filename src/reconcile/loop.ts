@@ -38,12 +38,27 @@ export interface StartedAction {
   signed: SignedAction
 }
 
-export interface DecideInput {
-  pass: number
-  observed: Observation[]
+/** What the loop knows when a pass begins. */
+export interface PassInput {
   inFlight: InFlight[]
   settled: Settled[]
   quiet: boolean
+}
+
+export interface BeginInput extends PassInput {
+  /** What actions saw when they had ended, if nothing was told to have changed since. */
+  seen: Observation[]
+}
+
+export interface DecideInput extends PassInput {
+  pass: number
+  observed: Observation[]
+}
+
+/** A claimed pass; decided already when what was seen covered all that has to be observed. */
+export interface Begun {
+  loaded: LoadedResource
+  decision: Decision | null
 }
 
 /** Small enough for a history, complete enough for an operator's glance. */
@@ -63,22 +78,29 @@ export interface Decision {
   summary: string[]
 }
 
-/** A running action: `settled` never rejects. */
+/** How an action ended, and what its agent saw for the resource right after it; null when it saw nothing. */
+export interface ActionEnd {
+  outcome: Outcome
+  seen: Observation | null
+}
+
+/** A running action: `ended` never rejects. */
 export interface RunningAction {
-  settled: Promise<Outcome>
+  ended: Promise<ActionEnd>
   cancel(): void
 }
 
 export interface LoopPorts {
-  /** null: the resource does not exist any more. */
-  loadDesired(): Promise<LoadedResource | null>
+  /** Claims a pass, and decides it at once when `seen` covers what has to be observed. null: the resource does not exist any more. */
+  begin(input: BeginInput): Promise<Begun | null>
   observe(request: ObserveRequest): Promise<Observation>
   decide(input: DecideInput): Promise<Decision>
-  start(action: StartedAction): RunningAction
-  /** Clears the nudge flag; called before observing, so that a nudge during a pass costs one more pass. */
-  clearDirty(): void
-  /** Returns when `woken()` holds, a nudge came, or after `ms`. */
-  wait(woken: () => boolean, ms: number, why: string): Promise<void>
+  /** `look` is what the agent reads when the action has ended; null when its node was not among those observed. */
+  start(action: StartedAction, look: ObserveRequest | null): RunningAction
+  /** Clears the nudge flag and answers whether it was set; called before observing, so that a nudge during a pass costs one more pass. */
+  takeDirty(): boolean
+  /** Returns when `woken()` holds, a nudge came, or after `ms`; null = no timer, something that runs will wake the loop. */
+  wait(woken: () => boolean, ms: number | null, why: string): Promise<void>
   /** Tells operators that a pass failed; the loop backs off and goes on. */
   failed(message: string): void
   /** Tells operators what was decided. */
@@ -94,36 +116,41 @@ export interface LoopPorts {
 /** Why a run of the loop ended. `again` = continue as new. */
 export type LoopEnd = 'finalized' | 'again' | 'stopped'
 
-interface Running extends RunningAction {
+interface Running {
   state: InFlight
+  ended: Promise<void>
+  cancel(): void
+}
+
+/** What the loop holds in memory between passes. */
+interface Memory {
+  running: Map<string, Running>
+  settled: Settled[]
+  /** By node: what the action that ended last there saw, or null when it saw nothing. */
+  seen: Map<string, Observation | null>
 }
 
 /** Runs passes until the resource is gone, the run has grown old, or it is stopped. `failures` = failed passes in a row before this run. */
 export async function reconcileLoop(ports: LoopPorts, failures: { count: number }): Promise<LoopEnd> {
-  const running = new Map<string, Running>()
-  let ended: Settled[] = []
+  const memory: Memory = { running: new Map(), settled: [], seen: new Map() }
+  const { running } = memory
 
   for (;;) {
     if (ports.stopping()) return await settleAll(running, 'stopped')
-    ports.clearDirty()
-    let waitMs: number
+    let waitMs: number | null
     let why: string
     try {
-      const loaded = await ports.loadDesired()
-      if (loaded === null) return await settleAll(running, 'finalized')
-      const told = ended
-      const decision = await pass(ports, loaded, running, told)
-      ended = ended.slice(told.length)
+      const passed = await pass(ports, memory)
+      if (passed === null) return await settleAll(running, 'finalized')
+      const { loaded, decision } = passed
       failures.count = 0
       if (decision.superseded) continue
       for (const key of decision.cancel) running.get(key)?.cancel()
-      for (const action of decision.start) {
-        running.set(action.header.key, track(ports, action, decision.generation, running, (s) => (ended = [...ended, s])))
-      }
+      for (const action of decision.start) start(ports, memory, action, loaded, decision.generation)
       ports.report(decision, inFlightOf(running))
       if (decision.finalized) return await settleAll(running, 'finalized')
-      waitMs = Math.min(decision.requeueAfterMs ?? Infinity, ports.resyncMs())
-      why = running.size > 0 ? [...running.values()].map((r) => r.state.key).join(', ') : 'a change, or the resync'
+      waitMs = waitAfter(ports, decision, running)
+      why = running.size > 0 ? [...running.keys()].join(', ') : 'a change, or the resync'
     } catch (error) {
       failures.count++
       const message = error instanceof Error ? error.message : String(error)
@@ -131,17 +158,32 @@ export async function reconcileLoop(ports: LoopPorts, failures: { count: number 
       waitMs = backoffMs(failures.count)
       why = `the next try after: ${message}`
     }
-    if (ports.pressure() !== 'none' && running.size === 0 && ended.length === 0) return 'again'
-    await ports.wait(() => ended.length > 0 || ports.stopping(), waitMs, why)
+    if (ports.pressure() !== 'none' && running.size === 0 && memory.settled.length === 0) return 'again'
+    await ports.wait(() => memory.settled.length > 0 || ports.stopping(), waitMs, why)
   }
 }
 
-async function pass(
-  ports: LoopPorts,
-  loaded: LoadedResource,
-  running: Map<string, Running>,
-  settled: Settled[],
-): Promise<Decision> {
+/** Every running action has a time-out of its own, so a wait for one needs a timer only when the plan asks for an earlier look. */
+function waitAfter(ports: LoopPorts, decision: Decision, running: Map<string, Running>): number | null {
+  if (running.size > 0) return decision.requeueAfterMs
+  return Math.min(decision.requeueAfterMs ?? Infinity, ports.resyncMs())
+}
+
+async function pass(ports: LoopPorts, memory: Memory): Promise<{ loaded: LoadedResource; decision: Decision } | null> {
+  const seen = ports.takeDirty() ? [] : [...memory.seen.values()].filter((o) => o !== null)
+  memory.seen.clear()
+  const told = memory.settled
+  // What ends while this pass observes still counts as running for it: what was seen may be older than its effect.
+  const input: PassInput = { inFlight: inFlightOf(memory.running), settled: told, quiet: ports.pressure() === 'quiet' }
+  const begun = await ports.begin({ ...input, seen })
+  if (begun === null) return null
+  const { loaded } = begun
+  const decision = begun.decision ?? (await observeAndDecide(ports, loaded, input))
+  memory.settled = memory.settled.slice(told.length)
+  return { loaded, decision }
+}
+
+async function observeAndDecide(ports: LoopPorts, loaded: LoadedResource, input: PassInput): Promise<Decision> {
   const away = new Map(loaded.away.map((a) => [a.node, a.message]))
   const observed = await Promise.all(
     loaded.observe.map((request): Promise<Observation> => {
@@ -151,30 +193,19 @@ async function pass(
         : Promise.resolve({ node: request.node, unreachable: 'NodeAway', message })
     }),
   )
-  return ports.decide({
-    pass: loaded.pass,
-    observed,
-    inFlight: inFlightOf(running),
-    settled,
-    quiet: ports.pressure() === 'quiet',
-  })
+  return ports.decide({ ...input, pass: loaded.pass, observed })
 }
 
-function track(
-  ports: LoopPorts,
-  action: StartedAction,
-  generation: number,
-  running: Map<string, Running>,
-  onSettled: (settled: Settled) => void,
-): Running {
-  const { key, verb, container, supersedable } = action.header
-  const started = ports.start(action)
-  const settled = started.settled.then((result) => {
-    running.delete(key)
-    onSettled({ ...result, generation })
-    return result
+function start(ports: LoopPorts, memory: Memory, action: StartedAction, loaded: LoadedResource, generation: number): void {
+  const { key, verb, container, supersedable, node } = action.header
+  const look = loaded.observe.find((request) => request.node === node) ?? null
+  const started = ports.start(action, look)
+  const ended = started.ended.then(({ outcome, seen }) => {
+    memory.running.delete(key)
+    memory.settled = [...memory.settled, { ...outcome, generation }]
+    memory.seen.set(node, seen)
   })
-  return { settled, cancel: () => started.cancel(), state: { key, verb, container, supersedable, generation } }
+  memory.running.set(key, { ended, cancel: () => started.cancel(), state: { key, verb, container, supersedable, generation } })
 }
 
 function inFlightOf(running: Map<string, Running>): InFlight[] {
@@ -183,6 +214,6 @@ function inFlightOf(running: Map<string, Running>): InFlight[] {
 
 /** Nothing may end with actions in flight: their effects would race the next run's. */
 async function settleAll(running: Map<string, Running>, end: LoopEnd): Promise<LoopEnd> {
-  await Promise.all([...running.values()].map((r) => r.settled))
+  await Promise.all([...running.values()].map((r) => r.ended))
   return end
 }

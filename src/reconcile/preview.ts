@@ -184,6 +184,7 @@ function advance<Desired>(
     const { key, verb } = action
     if (outcome.ok) {
       failures.delete(key)
+      observed = lookedAfter(observed, action, outcome.result)
       settled.push({ key, verb, ok: true, result: outcome.result, generation: r.generation })
     } else {
       const { reason, message, retryable } = outcome
@@ -195,6 +196,17 @@ function advance<Desired>(
   })
   remove(running, (r) => ended.has(r))
   return { ...input, now, observed, settled: [...input.settled, ...settled], failures }
+}
+
+/** An agent that resolved an image also looks whether it is here; until then nobody knows. */
+function lookedAfter(observed: Observation[], action: Action, result: ResultOf[Verb]): Observation[] {
+  if (action.verb !== 'resolveImage' || !('resolved' in result)) return observed
+  const { image } = action.args
+  return observed.map((o) =>
+    o.unreachable === null && o.node === action.node && !(result.resolved in o.images)
+      ? { ...o, images: { ...o.images, [result.resolved]: o.images[image] ?? null } }
+      : o,
+  )
 }
 
 function remove<T>(list: T[], when: (item: T) => boolean): void {

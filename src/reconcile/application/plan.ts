@@ -71,9 +71,9 @@ function startable(container: ObservedContainer): boolean {
 
 function pulls(world: World): Action[] {
   const missing = new Map<string, { node: string; release: Release }>()
-  for (const { endpoint, release, container } of needingContainer(world)) {
-    const images = world.nodes.find((n) => n.node === endpoint.node)?.images
-    if (release && !container && images?.[release.resolvedImage] === null && !isImageLost(world, endpoint.node, release))
+  for (const replica of needingContainer(world)) {
+    const { endpoint, release, container } = replica
+    if (release && !container && localImage(world, replica) === null && !isImageLost(world, endpoint.node, release))
       missing.set(`${endpoint.node} ${release.resolvedImage}`, { node: endpoint.node, release })
   }
   return [...missing.values()].map(({ node, release }) => ({
@@ -89,6 +89,12 @@ function pulls(world: World): Action[] {
   }))
 }
 
+/** Id of the release's image on the replica's node; null = not there, undefined = not looked for, because the release is younger than the look. */
+function localImage(world: World, { endpoint, release }: Replica): string | null | undefined {
+  const images = world.nodes.find((n) => n.node === endpoint.node)?.images
+  return release ? images?.[release.resolvedImage] : undefined
+}
+
 /** An image known only by its local id can be had again only by the name that it was asked by. */
 function pullReference(release: Release): string {
   return release.resolvedImage.startsWith('sha256:') ? withTag(release.template.image) : release.resolvedImage
@@ -97,8 +103,7 @@ function pullReference(release: Release): string {
 function ensures(world: World): Action[] {
   return needingContainer(world).flatMap((replica): Action[] => {
     const { endpoint, release, container } = replica
-    const images = world.nodes.find((n) => n.node === endpoint.node)?.images
-    if (!release || (!container && images?.[release.resolvedImage] === null) || isOccupied(world, replica)) return []
+    if (!release || (!container && typeof localImage(world, replica) !== 'string') || isOccupied(world, replica)) return []
     const verb = container ? 'start' : 'create'
     return [
       {
@@ -262,6 +267,8 @@ function requeueAfterMs(world: World): number | null {
       waits.push((probeOf(release.template) ? budgetMs : minimumReadyMs) - ran)
     }
   }
+  const unlooked = needingContainer(world).some((r) => !r.container && localImage(world, r) === undefined)
+  if (unlooked) waits.push(shortestWaitMs)
   if (desired.addressesExhausted) waits.push(addressesPollMs)
   // What is due already waits for an action or a probe, and both wake the loop.
   const due = waits.filter((w) => w !== null && w > 0).map((w) => Math.max(w ?? 0, shortestWaitMs))

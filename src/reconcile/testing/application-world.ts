@@ -119,7 +119,8 @@ export function inputOf(setup: Setup = {}): PlanInput<ApplicationDesired> {
   const spec = setup.spec ?? specOf()
   const releases = setup.releases ?? []
   const missing = setup.missingImages ?? []
-  const images = [withTag(spec.image), ...releases.map((r) => r.resolvedImage)]
+  const resolved = (setup.settled ?? []).flatMap((s) => (s.ok && 'resolved' in s.result ? [s.result.resolved] : []))
+  const images = [withTag(spec.image), ...releases.map((r) => r.resolvedImage), ...resolved]
   const node: NodeObservation = {
     node: nodeId,
     unreachable: null,
