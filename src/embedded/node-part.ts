@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { PidFile } from './processes.js'
 import { Service } from './service.js'
 import type { Part } from './supervisor.js'
 
-const PARENT_WATCH = fileURLToPath(new URL('./parent-watch.js', import.meta.url))
+/** Compiled beside this file; from the sources Node reads it as it is. */
+const PARENT_WATCH = new URL(import.meta.url.endsWith('.ts') ? './parent-watch.ts' : './parent-watch.js', import.meta.url).href
 const START_TIMEOUT_MS = 60_000
 
 export interface NodePartSpec {
@@ -18,7 +18,7 @@ export interface NodePartSpec {
   /** Before each start: for what would make it fail with an unclear message. */
   readonly before?: () => Promise<void>
   /** Fails until the process is ready for those that are started after it. */
-  readonly probe: () => Promise<void>
+  readonly probe: (pid: number) => Promise<void>
 }
 
 /** One of Evenkeel's own processes as a part for the supervisor. */
@@ -32,7 +32,7 @@ export function nodePart(spec: NodePartSpec): Part {
       const service = Service.start({
         name: spec.name,
         file: process.execPath,
-        args: ['--enable-source-maps', '--import', pathToFileURL(PARENT_WATCH).href, spec.entry, ...(spec.args ?? [])],
+        args: ['--enable-source-maps', '--import', PARENT_WATCH, spec.entry, ...(spec.args ?? [])],
         env: spec.env,
         logFile: join(spec.runDir, `${spec.name}.log`),
         stopGraceMs: 15_000,
@@ -44,7 +44,7 @@ export function nodePart(spec: NodePartSpec): Part {
         pidFile.remove()
       }
       try {
-        await service.waitUntil(spec.probe, START_TIMEOUT_MS)
+        await service.waitUntil(() => spec.probe(service.pid), START_TIMEOUT_MS)
       } catch (error) {
         await stop()
         throw error

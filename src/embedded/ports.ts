@@ -7,8 +7,8 @@ const LOOPBACK = '127.0.0.1'
 const LISTEN = '0A'
 
 /** Refuses a port that cannot be listened on, and names who holds it. */
-export async function requireFreePort(port: number, purpose: string, setting: string): Promise<void> {
-  const error = await tryListen(port)
+export async function requireFreePort(port: number, purpose: string, setting: string, host = LOOPBACK): Promise<void> {
+  const error = await tryListen(port, host)
   if (!error) return
   if (error.code !== 'EADDRINUSE')
     throw new Error(`Port ${port} for ${purpose} cannot be used: ${error.message}. Choose another with ${setting}.`)
@@ -18,11 +18,11 @@ export async function requireFreePort(port: number, purpose: string, setting: st
 }
 
 /** Listening and closing again is the only question that the kernel answers truthfully. */
-function tryListen(port: number): Promise<NodeJS.ErrnoException | undefined> {
+function tryListen(port: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     const server = createServer()
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error))
-    server.listen({ port, host: LOOPBACK, exclusive: true }, () => server.close(() => resolve(undefined)))
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(undefined)))
   })
 }
 

@@ -137,6 +137,11 @@ export function requireSameMajor(made: string, installed: string, dataDir: strin
   )
 }
 
+/** Ends a server that runs on this state directory although nobody supervises it any more. */
+export function endLeftoverPostgres(stateDir: string): Promise<void> {
+  return clearLeftovers(join(stateDir, 'data'))
+}
+
 /** Above the highest process id that Linux can give (2^22). */
 const NO_PROCESS = 4_194_305
 
