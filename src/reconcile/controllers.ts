@@ -13,5 +13,5 @@ export const controllers = {
 export type AnyController = Controller<unknown, unknown>
 
 export function controllerOf(kind: string): AnyController | undefined {
-  return (controllers as unknown as Record<string, AnyController | undefined>)[kind]
+  return Object.hasOwn(controllers, kind) ? (controllers as unknown as Record<string, AnyController>)[kind] : undefined
 }
