@@ -26,12 +26,30 @@ export function postgresPart(settings: Settings, home: Home, log: SetupLog, star
   }
 }
 
+/**
+ * By default a history shard reads its queues at most 20 times a second, and the dev server has one shard: that made every
+ * workflow task wait up to 50 ms as soon as a few were under way (measured; see docs/architecture.md).
+ */
+const queueReads = {
+  'history.transferProcessorMaxPollRPS': 2_000,
+  'history.timerProcessorMaxPollRPS': 2_000,
+  'history.visibilityProcessorMaxPollRPS': 200,
+}
+
 export function temporalPart(settings: Settings, home: Home, binary: string, log: SetupLog): Part {
   const { temporalPort: grpcPort, temporalUiPort: uiPort } = settings
   return {
     name: 'temporal',
     start: () =>
-      startTemporal({ binary, stateDir: home.temporalDir, grpcPort, uiPort, log, searchAttributes: searchAttributeTypes }),
+      startTemporal({
+        binary,
+        stateDir: home.temporalDir,
+        grpcPort,
+        uiPort,
+        log,
+        searchAttributes: searchAttributeTypes,
+        dynamicConfig: queueReads,
+      }),
   }
 }
 
