@@ -75,6 +75,7 @@ export interface EngineEvent {
   /** create | start | die | destroy | oom | pause | unpause | health_status | rename | update … */
   action: string
   containerId: string
+  containerName: string
   labels: Record<string, string>
   /** Nanoseconds since the epoch as a decimal text. */
   timeNano: string
@@ -91,6 +92,7 @@ export const engineFailureReasons = [
   'RegistryUnreachable',
   'NameTaken',
   'AddressInUse',
+  'NetworkMissing',
   'PortTaken',
   'CommandNotFound',
   'DiskFull',

@@ -1,0 +1,302 @@
+import type Docker from 'dockerode'
+import type { ContainerInspectInfo } from 'dockerode'
+import type { ContainerSpec, RestartPolicy } from '../../reconcile/action.js'
+import { withTag } from '../../reconcile/name.js'
+import { toEngineContainer, toState } from './container-view.js'
+import { endpointIn, logConfig, toCreateBody } from './create-body.js'
+import { DockerClient } from './docker-client.js'
+import { statusOf } from './engine-failures.js'
+import { EngineFailure, type EngineContainer, type EngineEvent, type EngineInfo, type EngineNetwork } from './engine.js'
+import { readEvents } from './event-stream.js'
+import { readLogLines } from './log-stream.js'
+import { checkNetwork, networkBody } from './network-body.js'
+import type { ContainerSummary, LogLine, LogOptions, NodeEngine, SystemContainerSpec, SystemNetwork } from './node-engine.js'
+import { portHolder } from './port-holder.js'
+import { readProgress } from './pull-stream.js'
+import { matchingDigest, repositoryOf } from './reference.js'
+
+const readMs = 10_000
+const changeMs = 60_000
+const removeMs = 120_000
+/** Beyond the grace of a stop: killing and releasing network and mounts takes the engine time of its own. */
+const stopMarginMs = 60_000
+
+/** Kinds of event that change what `list` says; the engine's exec and health-check noise is left out at the source. */
+const eventKinds = ['create', 'start', 'die', 'destroy', 'oom', 'pause', 'unpause', 'rename', 'update', 'restart', 'stop']
+
+/** The Engine over Docker's own API, from 20.10 on. */
+export class DockerodeEngine implements NodeEngine {
+  private readonly client: DockerClient
+
+  /** `socket` null = DOCKER_HOST or the default socket. */
+  constructor(socket: string | null = null) {
+    this.client = new DockerClient(socket)
+  }
+
+  async info(): Promise<EngineInfo> {
+    const version = await this.client.version()
+    const info = (await this.client.call('read', readMs, (d) => d.info())) as {
+      OperatingSystem?: string
+      SecurityOptions?: string[] | null
+    }
+    return {
+      version: version.Version,
+      apiVersion: version.ApiVersion,
+      architecture: version.Arch,
+      rootless: (info.SecurityOptions ?? []).some((o) => o.includes('rootless')),
+      product: productOf([...(version.Components ?? []).map((c) => c.Name), version.Platform?.Name ?? '', info.OperatingSystem ?? '']),
+    }
+  }
+
+  async list(labels: Record<string, string>): Promise<EngineContainer[]> {
+    const found = await this.listIds(labels)
+    const containers = await Promise.all(found.map(({ Id }) => this.inspect(Id)))
+    return containers.filter((c) => c !== null)
+  }
+
+  async summaries(labels: Record<string, string>): Promise<ContainerSummary[]> {
+    const found = await this.listIds(labels)
+    return found.map((c) => ({
+      id: c.Id,
+      name: (c.Names[0] ?? '').replace(/^\//, ''),
+      labels: c.Labels,
+      state: toState(c.State),
+      young: /second/i.test(c.Status),
+    }))
+  }
+
+  private listIds(labels: Record<string, string>): Promise<Docker.ContainerInfo[]> {
+    return this.client.call('read', readMs, (d, abortSignal) => d.listContainers({ all: true, filters: { label: toFilter(labels) }, abortSignal }))
+  }
+
+  async inspect(nameOrId: string): Promise<EngineContainer | null> {
+    const info = await this.absentAsNull(
+      this.client.call('read', readMs, (d, abortSignal) => d.getContainer(nameOrId).inspect({ abortSignal }) as Promise<ContainerInspectInfo>),
+    )
+    return info && toEngineContainer(info)
+  }
+
+  create(spec: ContainerSpec, network: EngineNetwork): Promise<{ id: string }> {
+    return this.createFrom(toCreateBody(spec, network))
+  }
+
+  createSystem(spec: SystemContainerSpec, network: SystemNetwork): Promise<{ id: string }> {
+    return this.createFrom({
+      name: spec.name,
+      Image: spec.image,
+      Labels: spec.labels,
+      Cmd: spec.command,
+      HostConfig: {
+        NetworkMode: network === 'host' ? 'host' : network.name,
+        RestartPolicy: { Name: spec.restartPolicy },
+        Binds: spec.readOnlyBinds.map(([from, to]) => `${from}:${to}:ro`),
+        Dns: spec.dns,
+        LogConfig: logConfig,
+      },
+      ...(network === 'host' ? {} : { NetworkingConfig: endpointIn(network) }),
+    })
+  }
+
+  private async createFrom(body: Docker.ContainerCreateOptions): Promise<{ id: string }> {
+    const container = await this.client.call('create', changeMs, (d, abortSignal) => d.createContainer({ ...body, abortSignal }))
+    return { id: container.id }
+  }
+
+  async start(nameOrId: string): Promise<void> {
+    try {
+      await this.change('start', changeMs, (d, abortSignal) => d.getContainer(nameOrId).start({ abortSignal }), [304])
+    } catch (error) {
+      throw error instanceof EngineFailure && error.reason === 'PortTaken' ? await this.namingHolder(error) : error
+    }
+  }
+
+  async unpause(nameOrId: string): Promise<void> {
+    await this.change('change', changeMs, (d) => d.getContainer(nameOrId).unpause(), [304])
+  }
+
+  async stop(nameOrId: string, graceSeconds: number): Promise<void> {
+    const timeoutMs = graceSeconds * 1000 + stopMarginMs
+    await this.change('change', timeoutMs, (d, abortSignal) => d.getContainer(nameOrId).stop({ t: graceSeconds, abortSignal }), [304, 404])
+  }
+
+  async remove(nameOrId: string, force: boolean): Promise<void> {
+    const remove = (d: Docker, abortSignal: AbortSignal) => d.getContainer(nameOrId).remove({ v: true, force, abortSignal })
+    try {
+      await this.change('change', removeMs, remove, [404])
+    } catch (error) {
+      // Somebody else's removal is under way; the container may be seen for a moment yet.
+      if (!(error instanceof EngineFailure && /already in progress/i.test(error.message))) throw error
+    }
+  }
+
+  async setRestartPolicy(nameOrId: string, policy: RestartPolicy): Promise<void> {
+    await this.change('change', changeMs, (d) => d.getContainer(nameOrId).update({ RestartPolicy: { Name: policy } }), [])
+  }
+
+  async imageId(reference: string): Promise<string | null> {
+    return (await this.image(reference))?.Id ?? null
+  }
+
+  async repoDigest(reference: string): Promise<string | null> {
+    const image = await this.image(reference)
+    return image ? matchingDigest(reference, image.RepoDigests ?? []) : null
+  }
+
+  private image(reference: string): Promise<Docker.ImageInspectInfo | null> {
+    return this.absentAsNull(this.client.call('read', readMs, (d) => d.getImage(reference).inspect()))
+  }
+
+  async remoteDigest(reference: string, signal: AbortSignal): Promise<string> {
+    const image = withTag(reference)
+    const info = (await this.client.call('registry', changeMs, (d, abortSignal) => d.getImage(image).distribution({ abortSignal }), signal)) as {
+      Descriptor: { digest: string }
+    }
+    return `${repositoryOf(image)}@${info.Descriptor.digest}`
+  }
+
+  async pull(reference: string, signal: AbortSignal): Promise<void> {
+    // Bounded by its caller's signal alone: nobody knows how long an image may take.
+    await this.client.call(
+      'registry',
+      24 * 3_600_000,
+      async (d, abortSignal) => readProgress(await d.pull(withTag(reference), { abortSignal }), abortSignal),
+      signal,
+    )
+    if ((await this.imageId(reference)) === null) {
+      throw new EngineFailure('EngineError', `the engine said that ${reference} was pulled, but it is not there`, true)
+    }
+  }
+
+  async ensureNetwork(network: EngineNetwork, labels: Record<string, string>): Promise<void> {
+    const existing = await this.network(network.name)
+    if (existing) return checkNetwork(existing, network)
+    try {
+      await this.client.call('create', changeMs, (d) => d.createNetwork(networkBody(network, labels)))
+    } catch (error) {
+      const winner = await this.network(network.name)
+      if (!winner) throw error
+      checkNetwork(winner, network)
+    }
+  }
+
+  async bridgeOf(networkName: string): Promise<string | null> {
+    const network = await this.network(networkName)
+    if (!network) return null
+    return network.Options?.['com.docker.network.bridge.name'] ?? `br-${network.Id.slice(0, 12)}`
+  }
+
+  async removeNetwork(networkName: string): Promise<void> {
+    await this.change('change', changeMs, (d) => d.getNetwork(networkName).remove(), [404])
+  }
+
+  private network(name: string): Promise<Docker.NetworkInspectInfo | null> {
+    return this.absentAsNull(this.client.call('read', readMs, (d) => d.getNetwork(name).inspect() as Promise<Docker.NetworkInspectInfo>))
+  }
+
+  async events(
+    labels: Record<string, string>,
+    since: number | null,
+    onEvent: (event: EngineEvent) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const filters = { type: ['container' as const], event: eventKinds, label: toFilter(labels) }
+    const stream = await this.client.call('read', readMs, (d) =>
+      d.getEvents({ filters, abortSignal: signal, ...(since === null ? {} : { since }) }),
+    )
+    await readEvents(stream, onEvent, signal)
+  }
+
+  async logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void> {
+    const info = await this.client.call('read', readMs, (d) => d.getContainer(nameOrId).inspect() as Promise<ContainerInspectInfo>)
+    const stream = await this.client.call('read', readMs, (d) =>
+      d.getContainer(nameOrId).logs({
+        stdout: true,
+        stderr: true,
+        timestamps: true,
+        // dockerode gives a stream only when it is told to follow; the engine is told what was asked.
+        follow: true,
+        _query: logQuery(options),
+        abortSignal: signal,
+      } as unknown as { follow: true }),
+    )
+    await readLogLines(stream, info.Config.Tty === true, onLine, signal)
+  }
+
+  async imagesInUse(): Promise<Set<string>> {
+    const all = await this.client.call('read', readMs, (d) => d.listContainers({ all: true }))
+    return new Set(all.map((c) => c.ImageID))
+  }
+
+  async removeImage(reference: string): Promise<boolean> {
+    try {
+      await this.client.call('change', removeMs, (d) => d.getImage(reference).remove({ noprune: false }))
+      return true
+    } catch (error) {
+      if (error instanceof EngineFailure && error.reason !== 'DockerUnreachable') return false
+      throw error
+    }
+  }
+
+  async rootDir(): Promise<string> {
+    const info = (await this.client.call('read', readMs, (d) => d.info())) as { DockerRootDir: string }
+    return info.DockerRootDir
+  }
+
+  /** Runs a change; the statuses in `fine` mean "it is so already". */
+  private async change(
+    call: 'start' | 'change',
+    timeoutMs: number,
+    run: (docker: Docker, signal: AbortSignal) => Promise<unknown>,
+    fine: number[],
+  ): Promise<void> {
+    await this.client.call(call, timeoutMs, async (docker, signal) => {
+      try {
+        await run(docker, signal)
+      } catch (error) {
+        if (!fine.includes(statusOf(error) ?? 0)) throw error
+      }
+    })
+  }
+
+  private async absentAsNull<T>(found: Promise<T>): Promise<T | null> {
+    try {
+      return await found
+    } catch (error) {
+      if (error instanceof EngineFailure && error.reason === 'NotFound') return null
+      throw error
+    }
+  }
+
+  private async namingHolder(failure: EngineFailure): Promise<EngineFailure> {
+    const port = Number(/:(\d+)(?:: bind| failed)/.exec(failure.message)?.[1])
+    const holder = Number.isInteger(port) ? await this.holderOf(port).catch(() => null) : null
+    return holder ? new EngineFailure('PortTaken', `port ${port} is held by ${holder}`, true) : failure
+  }
+
+  private async holderOf(port: number): Promise<string | null> {
+    const publishing = await this.client.call('read', readMs, (d) => d.listContainers({ filters: { publish: [String(port)] } }))
+    const [container] = publishing
+    if (container) return `container ${(container.Names[0] ?? container.Id).replace(/^\//, '')}`
+    return portHolder(port)
+  }
+}
+
+function toFilter(labels: Record<string, string>): string[] {
+  return Object.entries(labels).map(([key, value]) => `${key}=${value}`)
+}
+
+function logQuery({ follow, tail, sinceMs }: LogOptions): Record<string, unknown> {
+  return {
+    stdout: true,
+    stderr: true,
+    timestamps: true,
+    follow,
+    ...(tail === null ? {} : { tail }),
+    ...(sinceMs === null ? {} : { since: (sinceMs / 1000).toFixed(3) }),
+  }
+}
+
+function productOf(names: string[]): string {
+  if (names.some((n) => /podman/i.test(n))) return 'podman'
+  return names.some((n) => /docker desktop/i.test(n)) ? 'docker-desktop' : 'docker'
+}

@@ -1,0 +1,37 @@
+import { readdir, readFile, readlink } from 'node:fs/promises'
+
+/** Kernel's number for a listening TCP socket in /proc/net/tcp. */
+const listening = '0A'
+
+/** The process that listens on a TCP port of this host, in words; null when /proc does not tell. */
+export async function portHolder(port: number): Promise<string | null> {
+  const inodes = new Set([...(await listeners('/proc/net/tcp', port)), ...(await listeners('/proc/net/tcp6', port))])
+  if (inodes.size === 0) return null
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  for (const pid of pids) {
+    if (!(await holdsAny(pid, inodes))) continue
+    const command = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')
+    return `process ${pid} (${command.trim() || 'unknown'})`
+  }
+  return null
+}
+
+async function listeners(file: string, port: number): Promise<string[]> {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
+  return text
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter((f) => f[1]?.endsWith(`:${hexPort}`) && f[3] === listening)
+    .map((f) => f[9] ?? '')
+}
+
+async function holdsAny(pid: string, inodes: Set<string>): Promise<boolean> {
+  const fds = await readdir(`/proc/${pid}/fd`).catch(() => [])
+  for (const fd of fds) {
+    const target = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')
+    const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1]
+    if (inode !== undefined && inodes.has(inode)) return true
+  }
+  return false
+}
