@@ -1,0 +1,60 @@
+import { ActionRefused, openSigned, type PinnedKey, type SignedPayload } from '../adapters/crypto/signing.js'
+import type { SignedAction } from '../reconcile/loop.js'
+import type { FenceJournal } from './fences.js'
+import { KeyedMutex } from './keyed-mutex.js'
+import type { OwnEffects } from './own-effects.js'
+
+export interface GateOptions {
+  instance: string
+  node: string
+  pinnedKeys: PinnedKey[]
+  fences: FenceJournal
+  effects: OwnEffects
+  /** The control plane's clock as this agent knows it. */
+  controlNow(): number
+}
+
+/**
+ * What stands between Temporal and the engine: only actions that the control plane signed for this node run, one at a
+ * time for each key and each container, and never one of an older pass after one of a newer.
+ */
+export class ActionGate {
+  private readonly mutex = new KeyedMutex()
+
+  constructor(private readonly options: GateOptions) {}
+
+  async admit<T>(signed: SignedAction, signal: AbortSignal, run: (payload: SignedPayload) => Promise<T>): Promise<T> {
+    const payload = this.open(signed)
+    const { resource, key, container } = payload
+    const releases = [await this.mutex.acquire(`key ${resource} ${key}`, signal)]
+    try {
+      // Always after the key's, so that two actions never wait for each other.
+      if (container !== null) releases.push(await this.mutex.acquire(`container ${container}`, signal))
+      this.open(signed)
+      this.fence(payload)
+      return await this.observed(payload, run)
+    } finally {
+      for (const release of releases.reverse()) release()
+    }
+  }
+
+  private open(signed: SignedAction): SignedPayload {
+    const { instance, node, pinnedKeys } = this.options
+    return openSigned(signed, pinnedKeys, { instance, node, now: this.options.controlNow() })
+  }
+
+  private fence({ resource, key, pass, notAfter }: SignedPayload): void {
+    if (this.options.fences.admit({ resource, key, pass, until: notAfter }, this.options.controlNow())) return
+    throw new ActionRefused(`pass ${pass} of ${resource} is too late for ${key}: a newer pass has already acted`)
+  }
+
+  private async observed<T>(payload: SignedPayload, run: (payload: SignedPayload) => Promise<T>): Promise<T> {
+    if (payload.container === null) return run(payload)
+    const end = this.options.effects.begin(payload.container)
+    try {
+      return await run(payload)
+    } finally {
+      end()
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import type { ContainerSummary, NodeEngine } from '../adapters/docker/node-engine.js'
+import { label } from '../reconcile/labels.js'
+import type { AgentLog } from './log.js'
+import type { NudgeQueue } from './nudge-queue.js'
+import type { Clock, ResourceRef } from './ports.js'
+import type { Prober } from './prober.js'
+import { systemKind } from './system-kind.js'
+import { resourceOf, type ToldStates } from './told-states.js'
+
+export interface InventoryEntry extends ResourceRef {
+  containers: string[]
+}
+
+export interface DriftSweepPorts {
+  instance: string
+  engine: Pick<NodeEngine, 'summaries' | 'inspect'>
+  clock: Clock
+  prober: Pick<Prober, 'track' | 'knows' | 'keepOnly'>
+  told: ToldStates
+  nudges: Pick<NudgeQueue, 'nudge'>
+  log: AgentLog
+  sendInventory(inventory: InventoryEntry[]): void
+}
+
+/**
+ * Finds what events did not tell: one list of all our containers, compared with what was last told. One call to the
+ * engine however many containers there are; only a container that the prober has never seen costs one more.
+ */
+export class DriftSweep {
+  private current: Promise<void> | null = null
+  private again = false
+
+  constructor(private readonly ports: DriftSweepPorts) {}
+
+  /** Looks now; a call during a look is answered by one more look. Never fails. */
+  run(): Promise<void> {
+    if (this.current) {
+      this.again = true
+      return this.current
+    }
+    this.current = this.loop().finally(() => (this.current = null))
+    return this.current
+  }
+
+  private async loop(): Promise<void> {
+    do {
+      this.again = false
+      try {
+        await this.look()
+      } catch (error) {
+        this.ports.log.debug({ error: String(error) }, 'the containers could not be listed')
+      }
+    } while (this.again)
+  }
+
+  private async look(): Promise<void> {
+    const { engine, instance, told, nudges, clock, prober, sendInventory } = this.ports
+    const asOf = clock.now()
+    const all = await engine.summaries({ [label.instance]: instance })
+    const list = all.filter((c) => c.labels[label.kind] !== systemKind)
+    for (const resource of told.byList(list, asOf)) nudges.nudge(resource, 'drift')
+    prober.keepOnly(new Set(list.map((c) => c.id)), asOf)
+    await Promise.all(list.filter((c) => this.unprobed(c)).map((c) => this.track(c.id)))
+    sendInventory(inventoryOf(list))
+  }
+
+  private unprobed(container: ContainerSummary): boolean {
+    return container.state === 'running' && container.labels[label.probe] !== undefined && !this.ports.prober.knows(container.id)
+  }
+
+  private async track(id: string): Promise<void> {
+    const container = await this.ports.engine.inspect(id)
+    if (container) this.ports.prober.track(container)
+  }
+}
+
+export function inventoryOf(list: ContainerSummary[]): InventoryEntry[] {
+  const byResource = new Map<string, InventoryEntry>()
+  for (const { labels, name } of list) {
+    const { kind, resource } = resourceOf(labels)
+    const entry = byResource.get(resource) ?? { kind, resource, containers: [] }
+    entry.containers.push(name)
+    byResource.set(resource, entry)
+  }
+  return [...byResource.values()]
+}

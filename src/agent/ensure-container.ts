@@ -1,0 +1,159 @@
+import { EngineFailure, type EngineContainer, type EngineFailureReason } from '../adapters/docker/engine.js'
+import type { ArgsOf, ContainerSpec, ResultOf } from '../reconcile/action.js'
+import { label, ownerOf } from '../reconcile/labels.js'
+import { ActionFailure } from './action-failure.js'
+import type { ActionContext } from './executor.js'
+import { requireOwn, shortId } from './ownership.js'
+
+/** Pause between two looks at something that Docker is about to finish. */
+const pollMs = 20
+/** How long an address may still be held by a container whose removal is under way. */
+const addressWaitMs = 5_000
+const addressPollMs = 100
+/** A removal that takes longer than this is left to the next pass. */
+const settleMs = 45_000
+
+/**
+ * Creates, adopts, starts or unpauses the one container of a replica. The name is the mutex: whoever creates second
+ * finds the first one's container and adopts it if it is exactly the wanted one.
+ */
+export async function ensureContainer(
+  { container: spec, awaitReadyMs }: ArgsOf<'ensureContainer'>,
+  context: ActionContext,
+): Promise<ResultOf['ensureContainer']> {
+  requireSpecOfOwner(spec, context)
+  const run = new Ensure(spec, context)
+  const running = await run.untilRunning()
+  context.prober.track(running)
+  const ready = await readiness(running, awaitReadyMs, context)
+  if (ready && running.restartPolicy === 'no') await widenPolicy(running, context)
+  return { containerId: running.id, created: run.created, ready }
+}
+
+/** The signature proves who asked, this proves that the spec is about the same resource. */
+function requireSpecOfOwner(spec: ContainerSpec, { owner }: ActionContext): void {
+  const written = ownerOf(spec)
+  if (written.instance === owner.instance && written.kind === owner.kind && written.resource === owner.resource) return
+  throw new ActionFailure('BadAction', `the labels of ${spec.name} name another owner than the action does`, false)
+}
+
+class Ensure {
+  created = false
+  private readonly deadline: number
+
+  constructor(
+    private readonly spec: ContainerSpec,
+    private readonly context: ActionContext,
+  ) {
+    this.deadline = context.clock.now() + settleMs
+  }
+
+  async untilRunning(): Promise<EngineContainer> {
+    const { engine, clock, signal } = this.context
+    for (;;) {
+      signal.throwIfAborted()
+      const found = await engine.inspect(this.spec.name)
+      if (found?.state === 'running' || found?.state === 'restarting') {
+        this.requireFit(found)
+        return found
+      }
+      await this.step(found)
+      if (clock.now() > this.deadline) {
+        throw new ActionFailure('EngineError', `${this.spec.name} is still ${found?.state ?? 'absent'} after ${settleMs / 1000} s`, true)
+      }
+    }
+  }
+
+  /** One step nearer to a running container. */
+  private async step(found: EngineContainer | null): Promise<void> {
+    const { engine, clock, signal } = this.context
+    if (!found) {
+      if (await this.create()) await this.start()
+      return
+    }
+    if (found.state === 'removing') return clock.sleep(pollMs, signal)
+    this.requireFit(found)
+    if (found.state === 'dead') return engine.remove(found.id, true)
+    if (found.state === 'paused') return engine.unpause(found.id)
+    await this.start()
+  }
+
+  private async create(): Promise<boolean> {
+    const { engine, network, clock, signal } = this.context
+    const until = clock.now() + addressWaitMs
+    for (;;) {
+      try {
+        await engine.create(this.spec, await network.ensure())
+        this.created = true
+        return true
+      } catch (error) {
+        if (failed(error, 'NameTaken')) {
+          // Somebody has the name: look again who, in a moment, because its removal may just be ending.
+          await clock.sleep(pollMs, signal)
+          return false
+        }
+        if (failed(error, 'NetworkMissing')) network.forget()
+        else if (!failed(error, 'AddressInUse')) throw error
+        if (clock.now() > until) throw error
+        await clock.sleep(addressPollMs, signal)
+      }
+    }
+  }
+
+  private async start(): Promise<void> {
+    const { engine, clock, signal } = this.context
+    const until = clock.now() + addressWaitMs
+    let networkTries = 0
+    for (;;) {
+      try {
+        return await engine.start(this.spec.name)
+      } catch (error) {
+        if (failed(error, 'NotFound')) return
+        if (failed(error, 'NetworkMissing') && networkTries < 2) await this.reattach(networkTries++)
+        else if (failed(error, 'AddressInUse') && clock.now() < until) await clock.sleep(addressPollMs, signal)
+        else throw await this.explained(error)
+      }
+    }
+  }
+
+  /** A container that ran before holds on to its lost network by id, so it must be made anew; one that never ran need not. */
+  private async reattach(tries: number): Promise<void> {
+    const { engine, network } = this.context
+    network.forget()
+    const present = await network.ensure()
+    if (tries === 0) return
+    await engine.remove(this.spec.name, true)
+    await engine.create(this.spec, present)
+    this.created = true
+  }
+
+  private async explained(error: unknown): Promise<unknown> {
+    if (!failed(error, 'AddressInUse')) return error
+    const mine = await this.context.engine.list({ [label.instance]: this.context.owner.instance })
+    const holder = mine.find((c) => c.address === this.spec.address && c.name !== this.spec.name && c.state === 'running')
+    const by = holder ? ` by container ${holder.name}` : ''
+    return new EngineFailure('AddressInUse', `address ${this.spec.address} is still held${by} after ${addressWaitMs / 1000} s`, true)
+  }
+
+  /** The found container must be exactly the wanted one; another one with our name is never touched. */
+  private requireFit(found: EngineContainer): void {
+    requireOwn(found, this.context.owner)
+    const differs = [label.release, label.replica, label.specHash].filter((l) => found.labels[l] !== this.spec.labels[l])
+    if (differs.length === 0) return
+    throw new ActionFailure('NameTaken', `the name ${found.name} is held by our own container ${shortId(found)} with another ${differs.join(', ')}`, false)
+  }
+}
+
+async function readiness(running: EngineContainer, awaitReadyMs: number, { prober, signal }: ActionContext): Promise<boolean> {
+  if (awaitReadyMs === 0 || running.labels[label.probe] === undefined) return prober.stateOf(running).ready === true
+  return prober.awaitReady(running, awaitReadyMs, signal)
+}
+
+/** Saves the pass that would do it: from the first Ready on Docker restarts it. Failing here is no failure of the start. */
+async function widenPolicy(running: EngineContainer, { engine }: ActionContext): Promise<void> {
+  await engine.setRestartPolicy(running.id, 'unless-stopped').catch(() => undefined)
+}
+
+function failed(error: unknown, reason: EngineFailureReason): boolean {
+  return error instanceof EngineFailure && error.reason === reason
+}

@@ -1,0 +1,31 @@
+import type { ResourceRef } from './ports.js'
+
+/** A container's restart or removal comes as several events; together they are one nudge. */
+const debounceMs = 50
+
+export type SendNudges = (resources: ResourceRef[], why: string) => void
+
+/** Collects nudges for a moment, so that ten events of one resource cost one pass. */
+export class NudgeQueue {
+  private readonly pending = new Map<string, { resource: ResourceRef; why: string }>()
+  private timer: NodeJS.Timeout | null = null
+
+  constructor(private readonly send: SendNudges) {}
+
+  /** `urgent`: something is missing that may have served, so nothing is waited for. */
+  nudge(resource: ResourceRef, why: string, urgent = false): void {
+    if (resource.resource === '') return
+    this.pending.set(`${resource.kind}:${resource.resource}`, { resource, why })
+    if (urgent) this.flush()
+    else this.timer ??= setTimeout(() => this.flush(), debounceMs)
+  }
+
+  flush(): void {
+    if (this.timer) clearTimeout(this.timer)
+    this.timer = null
+    const byWhy = new Map<string, ResourceRef[]>()
+    for (const { resource, why } of this.pending.values()) byWhy.set(why, [...(byWhy.get(why) ?? []), resource])
+    this.pending.clear()
+    for (const [why, resources] of byWhy) this.send(resources, why)
+  }
+}

@@ -1,0 +1,70 @@
+import type { Engine, EngineContainer } from '../adapters/docker/engine.js'
+import { EngineFailure } from '../adapters/docker/engine.js'
+import { label } from '../reconcile/labels.js'
+import type { NodeObservation, Observation, ObservedContainer, ObserveRequest } from '../reconcile/observed.js'
+import type { ConnectionCounter } from './connections.js'
+import type { EndpointReaders, Readiness } from './ports.js'
+
+export interface ObserverPorts {
+  instance: string
+  node: string
+  engine: Engine
+  prober: Readiness
+  publisher: EndpointReaders
+  connections: ConnectionCounter
+  /** Control plane's clock minus ours, milliseconds. */
+  clockOffsetMs(): number
+}
+
+/** Reads what is there for one resource, from the engine itself and never from a memory of it. */
+export function createObserver(ports: ObserverPorts): (request: ObserveRequest) => Promise<Observation> {
+  return async (request) => {
+    try {
+      return await observe(ports, request)
+    } catch (error) {
+      if (error instanceof EngineFailure && error.reason === 'DockerUnreachable') {
+        return { node: ports.node, unreachable: 'DockerUnreachable', message: error.message }
+      }
+      throw error
+    }
+  }
+}
+
+async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<NodeObservation> {
+  const { engine, connections, publisher } = ports
+  const labels = { [label.instance]: ports.instance, [label.kind]: request.kind, [label.resource]: request.resource }
+  const [containers, images, counted] = await Promise.all([
+    engine.list(labels),
+    Promise.all(request.images.map(async (image): Promise<[string, string | null]> => [image, await engine.imageId(image)])),
+    connections.count(request.connectionsTo),
+  ])
+  return {
+    node: ports.node,
+    unreachable: null,
+    containers: containers.map((c) => toObserved(c, ports)),
+    images: Object.fromEntries(images),
+    published: publisher.liveRevision(request.resource),
+    connections: counted,
+  }
+}
+
+function toObserved(container: EngineContainer, { prober, clockOffsetMs }: ObserverPorts): ObservedContainer {
+  const { labels, startedAt } = container
+  prober.track(container)
+  return {
+    id: container.id,
+    name: container.name,
+    release: Number(labels[label.release] ?? 0),
+    replica: Number(labels[label.replica] ?? 0),
+    specHash: labels[label.specHash] ?? '',
+    imageId: container.imageId,
+    state: container.state,
+    exitCode: container.exitCode,
+    oomKilled: container.oomKilled,
+    startedAt: startedAt === null ? null : startedAt + clockOffsetMs(),
+    restartCount: container.restartCount,
+    restartPolicy: container.restartPolicy,
+    address: container.address,
+    probe: prober.stateOf(container),
+  }
+}

@@ -1,0 +1,20 @@
+import type { EngineContainer } from '../adapters/docker/engine.js'
+import { belongsTo, label, type Owner } from '../reconcile/labels.js'
+import { ActionFailure } from './action-failure.js'
+
+/** What does not carry this instance's and this resource's labels is never started, stopped or removed. */
+export function requireOwn(found: EngineContainer, owner: Owner): void {
+  if (belongsTo(found.labels, owner)) return
+  throw new ActionFailure('NameTaken', `the name ${found.name} is held by container ${shortId(found)}, ${whose(found, owner)}`, false)
+}
+
+export function shortId({ id }: EngineContainer): string {
+  return id.slice(0, 12)
+}
+
+function whose({ labels }: EngineContainer, owner: Owner): string {
+  const instance = labels[label.instance]
+  if (instance === undefined) return 'which is not from Evenkeel'
+  if (instance !== owner.instance) return `which belongs to another Evenkeel instance (${instance})`
+  return `which belongs to ${labels[label.kind]} ${labels[label.resource]}`
+}

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EngineContainer, EngineNetwork } from '../adapters/docker/engine.js'
+import type { Publication } from '../reconcile/action.js'
+
+/** What the executor needs of the rest of the agent: narrow, so that the simulation can stand in for each. */
+
+export interface ResourceRef {
+  kind: string
+  resource: string
+}
+
+export interface Clock {
+  /** Milliseconds since the epoch by this machine's own clock. */
+  now(): number
+  /** Rejects with the signal's reason when it aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: async (ms, signal) => {
+    try {
+      await sleep(ms, undefined, signal ? { signal } : {})
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : error
+    }
+  },
+}
+
+export interface ProbeState {
+  /** null = nothing is known: there is no probe, or the agent is younger than the container and has no verdict yet. */
+  ready: boolean | null
+  message: string
+}
+
+export interface Readiness {
+  /** Tells the prober of a container as it is now; called again and again with the newest state. */
+  track(container: EngineContainer): void
+  stateOf(container: EngineContainer): ProbeState
+  /** Resolves with true at the first success, with false when it ends or `ms` are over. */
+  awaitReady(container: EngineContainer, ms: number, signal: AbortSignal): Promise<boolean>
+}
+
+export interface EndpointReaders {
+  /** Returns when DNS and ingress on this node show exactly this; null takes everything of the resource away. */
+  publish(resource: string, publication: Publication | null, revision: string, signal: AbortSignal): Promise<void>
+  /** Revision that is live; null when there is none, or when its files were lost or damaged. */
+  liveRevision(resource: string): string | null
+}
+
+export interface NodeNetworkSource {
+  /** The node's network, made when it is missing. */
+  ensure(): Promise<EngineNetwork>
+  /** It turned out to be gone: the next `ensure` looks again. */
+  forget(): void
+}
+
+/** Remembers pulled images for their later clean-up and knows whether there is room for more. */
+export interface PullPolicy {
+  /** Throws DiskFull when no image may be pulled now. */
+  admit(): void
+  pulled(reference: string, imageId: string): void
+}

@@ -1,0 +1,206 @@
+import type { EngineContainer } from '../adapters/docker/engine.js'
+import { probeSchema, type Probe } from '../reconcile/action.js'
+import { label } from '../reconcile/labels.js'
+import { abortable } from './abortable.js'
+import type { Clock, ProbeState, Readiness, ResourceRef } from './ports.js'
+import type { RunProbe } from './probe.js'
+
+/** A container that is not ready is asked again after this, then half as long again each time, up to its interval. */
+const firstRetryMs = 25
+const retryGrowth = 1.5
+/** Probes on the way at once; more wait for a place. */
+const mostAtOnce = 64
+
+export interface ProberOptions {
+  run: RunProbe
+  clock: Pick<Clock, 'now'>
+  /** Readiness of one of the resource's containers changed, and nobody who waits for it will tell. */
+  onChange(resource: ResourceRef, why: string): void
+}
+
+/** One run of one container: a restart begins a new one. */
+interface Target {
+  id: string
+  startedAt: number
+  address: string
+  probe: Probe
+  resource: ResourceRef
+  ready: boolean | null
+  message: string
+  failures: number
+  retryMs: number
+  timer: NodeJS.Timeout | null
+  waiters: Set<(ready: boolean) => void>
+  /** Its run is over; kept so that an older report of the same run does not revive it. */
+  ended: boolean
+}
+
+/**
+ * Knows for each container with a probe label whether it is ready. Readiness only routes. Everything is rebuilt from
+ * labels, so the prober keeps nothing on disk.
+ */
+export class Prober implements Readiness {
+  private readonly targets = new Map<string, Target>()
+  private readonly bornAt: number
+  private running = 0
+  private readonly queue: Target[] = []
+
+  constructor(private readonly options: ProberOptions) {
+    this.bornAt = options.clock.now()
+  }
+
+  track(container: EngineContainer): void {
+    const { id, state, startedAt, address } = container
+    const known = this.targets.get(id)
+    if (state !== 'running' || startedAt === null || address === null) {
+      if (known && state !== 'running' && (startedAt ?? 0) >= known.startedAt) this.end(known)
+      return
+    }
+    if (known && known.startedAt >= startedAt) return
+    const probe = probeOf(container)
+    if (probe) this.begin(container, probe, startedAt, address)
+  }
+
+  stateOf(container: EngineContainer): ProbeState {
+    if (container.labels[label.probe] === undefined) return { ready: null, message: 'it has no probe' }
+    const known = this.targets.get(container.id)
+    if (container.state !== 'running') return { ready: false, message: `it is ${container.state}` }
+    if (known && known.startedAt === container.startedAt) return { ready: known.ready, message: known.message }
+    return { ready: this.firstVerdict(container.startedAt), message: 'not probed yet' }
+  }
+
+  async awaitReady(container: EngineContainer, ms: number, signal: AbortSignal): Promise<boolean> {
+    this.track(container)
+    const target = this.targets.get(container.id)
+    if (!target || target.ended || target.startedAt !== container.startedAt) return false
+    if (target.ready === true) return true
+    let tell!: (ready: boolean) => void
+    const told = new Promise<boolean>((resolve) => (tell = resolve))
+    const timer = setTimeout(() => tell(false), ms)
+    target.waiters.add(tell)
+    try {
+      return await abortable(told, signal)
+    } finally {
+      clearTimeout(timer)
+      target.waiters.delete(tell)
+    }
+  }
+
+  /** The container's main process ended at `at` (the node's clock). */
+  ended(id: string, at: number): void {
+    const known = this.targets.get(id)
+    if (known && at >= known.startedAt) this.end(known)
+  }
+
+  forget(id: string): void {
+    const known = this.targets.get(id)
+    if (!known) return
+    this.end(known)
+    this.targets.delete(id)
+  }
+
+  /** Forgets what is not among `ids`: all containers that existed at `asOf`. What started later is not judged. */
+  keepOnly(ids: Set<string>, asOf: number): void {
+    for (const { id, startedAt } of [...this.targets.values()]) if (!ids.has(id) && startedAt < asOf) this.forget(id)
+  }
+
+  knows(id: string): boolean {
+    return this.targets.has(id)
+  }
+
+  stop(): void {
+    for (const id of [...this.targets.keys()]) this.forget(id)
+  }
+
+  private begin(container: EngineContainer, probe: Probe, startedAt: number, address: string): void {
+    const known = this.targets.get(container.id)
+    if (known) this.end(known)
+    const target: Target = {
+      id: container.id,
+      startedAt,
+      address,
+      probe,
+      resource: { kind: container.labels[label.kind] ?? '', resource: container.labels[label.resource] ?? '' },
+      ready: this.firstVerdict(startedAt),
+      message: 'not probed yet',
+      failures: 0,
+      retryMs: firstRetryMs,
+      timer: null,
+      waiters: new Set(),
+      ended: false,
+    }
+    this.targets.set(container.id, target)
+    this.due(target)
+  }
+
+  /** Whether an older container was ready before this agent started, nobody knows; a younger one has to prove it first. */
+  private firstVerdict(startedAt: number | null): boolean | null {
+    return startedAt !== null && startedAt < this.bornAt ? null : false
+  }
+
+  /** Needs no nudge: whoever saw the end tells it. */
+  private end(target: Target): void {
+    if (target.ended) return
+    target.ended = true
+    if (target.timer) clearTimeout(target.timer)
+    for (const tell of target.waiters) tell(false)
+    target.ready = false
+    target.message = 'it ended'
+  }
+
+  private due(target: Target): void {
+    target.timer = null
+    if (this.running >= mostAtOnce) this.queue.push(target)
+    else void this.round(target)
+  }
+
+  private async round(target: Target): Promise<void> {
+    this.running++
+    const result = await this.options.run(target.address, target.probe).catch((error: Error) => ({ ok: false, message: error.message }))
+    this.running--
+    if (!target.ended) {
+      this.settle(target, result.ok, result.message)
+      this.schedule(target)
+    }
+    const next = this.queue.shift()
+    if (next) this.due(next)
+  }
+
+  private settle(target: Target, ok: boolean, message: string): void {
+    target.message = message
+    target.failures = ok ? 0 : target.failures + 1
+    if (ok) this.turn(target, true)
+    else if (target.ready !== false && target.failures >= target.probe.failureThreshold) this.turn(target, false)
+  }
+
+  private turn(target: Target, ready: boolean): void {
+    if (target.ready === ready) return
+    target.ready = ready
+    target.retryMs = firstRetryMs
+    const waited = ready && target.waiters.size > 0
+    for (const tell of target.waiters) if (ready) tell(true)
+    if (!waited) this.options.onChange(target.resource, ready ? 'a container turned ready' : 'a container turned unready')
+  }
+
+  private schedule(target: Target): void {
+    const { intervalMs } = target.probe
+    let delay = intervalMs
+    if (target.ready === false) {
+      delay = Math.min(target.retryMs, intervalMs)
+      target.retryMs = Math.min(target.retryMs * retryGrowth, intervalMs)
+    }
+    target.timer = setTimeout(() => this.due(target), delay)
+    target.timer.unref()
+  }
+}
+
+/** The probe that a container's label asks for; a label that cannot be read is as good as none. */
+function probeOf(container: EngineContainer): Probe | null {
+  const text = container.labels[label.probe]
+  if (text === undefined) return null
+  try {
+    return probeSchema.parse(JSON.parse(text))
+  } catch {
+    return null
+  }
+}

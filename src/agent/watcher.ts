@@ -1,0 +1,86 @@
+import type { EngineEvent } from '../adapters/docker/engine.js'
+import type { NodeEngine } from '../adapters/docker/node-engine.js'
+import { label } from '../reconcile/labels.js'
+import type { AgentLog } from './log.js'
+import type { OwnEffects } from './own-effects.js'
+import type { Clock } from './ports.js'
+import type { Prober } from './prober.js'
+import type { NudgeQueue } from './nudge-queue.js'
+import { systemKind } from './system-kind.js'
+import { resourceOf, type ToldStates } from './told-states.js'
+
+const firstRetryMs = 100
+const longestRetryMs = 2_000
+/** A subscription that lasted this long was a good one, so the next break starts with a short wait again. */
+const steadyMs = 5_000
+
+export interface WatcherPorts {
+  instance: string
+  engine: Pick<NodeEngine, 'events' | 'inspect'>
+  clock: Clock
+  prober: Pick<Prober, 'track' | 'ended' | 'forget'>
+  effects: Pick<OwnEffects, 'covers'>
+  told: ToldStates
+  nudges: Pick<NudgeQueue, 'nudge'>
+  log: AgentLog
+  /** Something happened to a container that the agent itself keeps on this node. */
+  onSystemEvent(event: EngineEvent): void
+  /** A subscription begins: everything that was missed before it has to be read again. */
+  onSubscribe(): void
+}
+
+/**
+ * Follows the engine's events of our instance for ever. Each subscription begins where the last one ended, and is
+ * followed by a full list, so that neither an overflowing event buffer nor a restart of the engine loses anything.
+ */
+export class Watcher {
+  /** Of the last event that was seen. */
+  private lastNano = 0n
+
+  constructor(private readonly ports: WatcherPorts) {}
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, engine, instance, log, onSubscribe } = this.ports
+    let since = clock.now() / 1000
+    let retryMs = firstRetryMs
+    while (!signal.aborted) {
+      const beganAt = clock.now()
+      // The list comes after the subscription's `since`, so nothing can fall between the two.
+      onSubscribe()
+      try {
+        await engine.events({ [label.instance]: instance }, since, (event) => this.take(event), signal)
+      } catch (error) {
+        log.debug({ error: String(error) }, 'the event stream could not be opened')
+      }
+      if (signal.aborted) return
+      retryMs = clock.now() - beganAt > steadyMs ? firstRetryMs : Math.min(retryMs * 2, longestRetryMs)
+      if (this.lastNano > 0n) since = Number(this.lastNano) / 1e9
+      await clock.sleep(retryMs, signal).catch(() => undefined)
+    }
+  }
+
+  private take(event: EngineEvent): void {
+    const nano = BigInt(event.timeNano)
+    if (nano <= this.lastNano) return
+    this.lastNano = nano
+    const at = Number(nano / 1_000_000n)
+    if (event.labels[label.kind] === systemKind) return this.ports.onSystemEvent(event)
+    this.ports.told.byEvent(event, at)
+    this.tellProber(event, at)
+    // An action's own effects are seen by the pass that follows the action.
+    if (this.ports.effects.covers(event.containerName, at)) return
+    this.ports.nudges.nudge(resourceOf(event.labels), `container ${event.action}`, event.action === 'destroy')
+  }
+
+  private tellProber({ action, containerId }: EngineEvent, at: number): void {
+    const { prober } = this.ports
+    if (action === 'destroy') prober.forget(containerId)
+    else if (action === 'die') prober.ended(containerId, at)
+    else if (action === 'start' || action === 'unpause') void this.trackNow(containerId)
+  }
+
+  private async trackNow(id: string): Promise<void> {
+    const container = await this.ports.engine.inspect(id).catch(() => null)
+    if (container) this.ports.prober.track(container)
+  }
+}
