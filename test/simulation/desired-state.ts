@@ -1,0 +1,50 @@
+import type { Failure } from '../../src/reconcile/backoff.js'
+import type { Condition } from '../../src/reconcile/condition.js'
+import type { Endpoint, Release } from '../../src/reconcile/application/desired.js'
+
+/** What people's mutations do to the store, and what they can read of it: one face for memory and PostgreSQL. */
+export interface DesiredState {
+  addNode(node: { id: string; name: string; subnet: string }, now: number): Promise<void>
+  /** A heartbeat of the node's agent arrived. */
+  seen(nodeId: string, at: number): Promise<void>
+  create(resource: NewResource, now: number): Promise<void>
+  /** A new generation. */
+  change(id: string, spec: unknown): Promise<void>
+  requestDeletion(id: string, now: number): Promise<void>
+  setPaused(id: string, paused: boolean): Promise<void>
+  /** A person cancels an action for the current generation. */
+  hold(id: string, key: string): Promise<void>
+  read(id: string): Promise<StoredResource | null>
+  /** It was deleted, and its tombstone stands. */
+  buried(id: string): Promise<boolean>
+  /** Containers of a deleted resource turned up: it comes back as one that is being deleted. */
+  revive(late: { id: string; kind: string; node: string }, now: number): Promise<void>
+  /** Addresses that replicas hold, and those that rest, by node. */
+  addresses(nodeId: string): Promise<{ held: string[]; rested: string[] }>
+}
+
+export interface NewResource {
+  id: string
+  kind: string
+  project: string
+  name: string
+  spec: unknown
+}
+
+export interface StoredResource {
+  generation: number
+  observedGeneration: number
+  passNumber: number
+  nextPassDueAt: number | null
+  lastPassAt: number | null
+  lastError: string | null
+  paused: boolean
+  deleting: boolean
+  spec: unknown
+  releases: Release[]
+  endpoints: Endpoint[]
+  failures: Failure[]
+  conditions: Condition[]
+  transitions: { type: string; status: string }[]
+  events: { severity: string; reason: string; message: string }[]
+}

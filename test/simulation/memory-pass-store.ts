@@ -1,0 +1,388 @@
+import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from '../../src/reconcile/application/desired.js'
+import type { ApplicationSpec } from '../../src/reconcile/application/spec.js'
+import type { Failure } from '../../src/reconcile/backoff.js'
+import type { Condition } from '../../src/reconcile/condition.js'
+import type { ResourceView } from '../../src/reconcile/controller.js'
+import { controllerOf } from '../../src/reconcile/controllers.js'
+import { reconciledKinds } from '../../src/reconcile/kind.js'
+import type { Decision } from '../../src/reconcile/loop.js'
+import type { NginxdemoSpec } from '../../src/reconcile/nginxdemo/spec.js'
+import { firstFixedOffset, fixedAddressesEnd } from '../../src/persistence/addresses.js'
+import type {
+  ClaimedPass,
+  DueResource,
+  NodeState,
+  OpenPass,
+  PassOutcome,
+  PassStore,
+} from '../../src/persistence/pass-store.js'
+import type { DesiredState, NewResource, StoredResource } from './desired-state.js'
+
+interface Row {
+  id: string
+  kind: string
+  project: string
+  name: string
+  spec: unknown
+  generation: number
+  observedGeneration: number
+  passNumber: number
+  decision: Decision | null
+  decisionPass: number
+  nextPassDueAt: number | null
+  lastPassAt: number | null
+  lastError: string | null
+  paused: boolean
+  deleting: boolean
+  releases: Release[]
+  endpoints: Endpoint[]
+  failures: Failure[]
+  holds: { key: string; generation: number }[]
+  conditions: Condition[]
+  transitions: { type: string; status: string; at: number }[]
+  events: { severity: 'Normal' | 'Warning'; reason: string; message: string; at: number }[]
+}
+
+interface NodeRow extends NodeState {
+  subnet: string
+  /** When an address was given back. */
+  rested: Map<string, number>
+}
+
+const day = 86_400_000
+const releasesRead = 20
+
+/** Passes in memory: what PostgresPassStore does, checked by the same contract suite. */
+export class MemoryPassStore implements PassStore, DesiredState {
+  private readonly rows = new Map<string, Row>()
+  private readonly nodes = new Map<string, NodeRow>()
+  private readonly tombstones = new Map<string, { at: number; project: string; name: string }>()
+  /** One transaction at a time: no time passes in one, so nobody waits. */
+  private last: Promise<unknown> = Promise.resolve()
+
+  constructor(private readonly options: { dnsTtlSeconds: number }) {}
+
+  claim(id: string): Promise<ClaimedPass | null> {
+    return this.locked(async () => {
+      const row = this.rows.get(id)
+      if (!row) return null
+      row.passNumber++
+      return { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), nodes: this.nodeStates() }
+    })
+  }
+
+  peek(id: string): Promise<ClaimedPass | null> {
+    return this.locked(async () => {
+      const row = this.rows.get(id)
+      return row ? { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), nodes: this.nodeStates() } : null
+    })
+  }
+
+  async draft(): Promise<ClaimedPass | null> {
+    return null
+  }
+
+  decide(id: string, pass: number, now: number, step: (open: OpenPass) => Promise<PassOutcome>): Promise<Decision | 'superseded'> {
+    return this.locked(async () => {
+      const row = this.rows.get(id)
+      if (!row || row.passNumber !== pass) return 'superseded'
+      if (row.decisionPass === pass && row.decision) return asStored(row.decision)
+      const draft = structuredClone(row)
+      const rested = new Map([...this.nodes].map(([node, n]) => [node, new Map(n.rested)]))
+      try {
+        const outcome = await step(this.openPass(draft, now))
+        this.commit(draft, pass, outcome, now)
+        return outcome.decision
+      } catch (error) {
+        for (const [node, times] of rested) this.node(node).rested = times
+        throw error
+      }
+    })
+  }
+
+  async due(after: string, limit: number, now: number): Promise<DueResource[]> {
+    return [...this.rows.values()]
+      .filter((r) => r.id > after && !r.paused && (reconciledKinds as readonly string[]).includes(r.kind))
+      .filter((r) => r.generation !== r.observedGeneration || r.deleting || r.nextPassDueAt === null || r.nextPassDueAt < now)
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .slice(0, limit)
+      .map(({ id, kind, project, name }) => ({ id, kind, project, name }))
+  }
+
+  async keepHouse(now: number): Promise<void> {
+    for (const [id, { at }] of this.tombstones) if (at < now - 30 * day) this.tombstones.delete(id)
+    for (const row of this.rows.values()) {
+      row.events = row.events.filter((e) => e.at >= now - 30 * day)
+      row.transitions = row.transitions.filter((t) => t.at >= now - 30 * day)
+    }
+  }
+
+  async addNode({ id, name, subnet }: { id: string; name: string; subnet: string }): Promise<void> {
+    this.nodes.set(id, { id, name, subnet, lastSeenAt: null, rested: new Map() })
+  }
+
+  async seen(nodeId: string, at: number): Promise<void> {
+    this.node(nodeId).lastSeenAt = at
+  }
+
+  async create({ id, kind, project, name, spec }: NewResource, _now: number): Promise<void> {
+    this.rows.set(id, {
+      id,
+      kind,
+      project,
+      name,
+      spec: asStored(spec),
+      generation: 1,
+      observedGeneration: 0,
+      passNumber: 0,
+      decision: null,
+      decisionPass: 0,
+      nextPassDueAt: null,
+      lastPassAt: null,
+      lastError: null,
+      paused: false,
+      deleting: false,
+      releases: [],
+      endpoints: [],
+      failures: [],
+      holds: [],
+      conditions: [],
+      transitions: [],
+      events: [],
+    })
+  }
+
+  async change(id: string, spec: unknown): Promise<void> {
+    await this.update(id, (row) => {
+      row.spec = asStored(spec)
+      row.generation++
+    })
+  }
+
+  async requestDeletion(id: string): Promise<void> {
+    await this.update(id, (row) => {
+      if (row.deleting) return
+      row.deleting = true
+      row.paused = false
+      row.generation++
+    })
+  }
+
+  async setPaused(id: string, paused: boolean): Promise<void> {
+    await this.update(id, (row) => void (row.paused = paused))
+  }
+
+  async hold(id: string, key: string): Promise<void> {
+    await this.update(id, (row) => void row.holds.push({ key, generation: row.generation }))
+  }
+
+  async read(id: string): Promise<StoredResource | null> {
+    const row = this.rows.get(id)
+    return row ? structuredClone(row) : null
+  }
+
+  async buried(id: string): Promise<boolean> {
+    return this.tombstones.has(id) && !this.rows.has(id)
+  }
+
+  async revive(late: { id: string; kind: string; node: string }, now: number): Promise<void> {
+    const tombstone = this.tombstones.get(late.id)
+    if (!tombstone) return
+    this.tombstones.delete(late.id)
+    const spec = late.kind === 'application' ? { image: 'gone', placement: { node: late.node } } : { hostPort: 1 }
+    await this.create({ id: late.id, kind: late.kind, project: tombstone.project, name: tombstone.name, spec }, now)
+    await this.update(late.id, (row) => void (row.deleting = true))
+  }
+
+  async addresses(nodeId: string): Promise<{ held: string[]; rested: string[] }> {
+    return { held: this.heldOn(nodeId), rested: [...this.node(nodeId).rested.keys()] }
+  }
+
+  private update(id: string, change: (row: Row) => void): Promise<void> {
+    return this.locked(async () => {
+      const row = this.rows.get(id)
+      if (row) change(row)
+    })
+  }
+
+  private locked<T>(run: () => Promise<T>): Promise<T> {
+    const mine = this.last.then(run)
+    this.last = mine.catch(() => undefined)
+    return mine
+  }
+
+  private openPass(draft: Row, now: number): OpenPass {
+    return {
+      resource: this.viewOf(draft),
+      desired: this.desiredOf(draft),
+      paused: draft.paused,
+      failures: structuredClone(draft.failures),
+      holds: new Set(draft.holds.filter((h) => h.generation === draft.generation).map((h) => h.key)),
+      conditions: structuredClone(draft.conditions),
+      write: async (records) => {
+        const controller = controllerOf(draft.kind)
+        let desired: unknown = this.desiredOf(draft)
+        let exhausted = false
+        for (const record of records) {
+          const address = this.writeRecord(draft, record, now)
+          desired = controller?.applyRecord(desired, record, { address, now })
+          exhausted ||= (desired as Partial<ApplicationDesired>).addressesExhausted === true
+        }
+        // Read back from what was written, so that applyRecord and the store cannot drift apart unseen.
+        const read = this.desiredOf(draft)
+        return exhausted ? { ...(read as ApplicationDesired), addressesExhausted: true } : read
+      },
+    }
+  }
+
+  private writeRecord(draft: Row, written: unknown, now: number): string | null {
+    if (draft.kind !== 'application')
+      throw new Error(`kind ${draft.kind} writes no records, yet its plan asked for ${JSON.stringify(written)}`)
+    const record = written as ApplicationRecord
+    const release = (number: number) => found(draft.releases.find((r) => r.number === number), `release ${number}`)
+    const endpoint = (at: { release: number; replica: number }) =>
+      found(draft.endpoints.find((e) => e.release === at.release && e.replica === at.replica), `endpoint ${at.release}/${at.replica}`)
+
+    switch (record.type) {
+      case 'release':
+        if (draft.releases.some((r) => r.number === record.release.number)) throw new Error(`release ${record.release.number} is there already`)
+        draft.releases.push({ ...asStored(record.release), verdict: null, servingAt: null })
+        return null
+      case 'verdict':
+        release(record.release).verdict = { reason: record.reason, message: record.message }
+        return null
+      case 'serving':
+        release(record.release).servingAt = now
+        return null
+      case 'endpoint': {
+        if (draft.endpoints.some((e) => e.release === record.release && e.replica === record.replica))
+          throw new Error(`endpoint ${record.release}/${record.replica} is there already`)
+        const address = this.takeAddress(record.node, draft)
+        if (address === null) return null
+        draft.endpoints.push({
+          release: record.release,
+          replica: record.replica,
+          node: record.node,
+          address,
+          state: 'starting',
+          readyAt: null,
+          unroutedAt: null,
+        })
+        draft.endpoints.sort((a, b) => a.release - b.release || a.replica - b.replica)
+        return address
+      }
+      case 'endpointState': {
+        const changed = endpoint(record)
+        changed.state = record.state
+        changed.unroutedAt = null
+        if (record.state === 'ready') changed.readyAt ??= now
+        return null
+      }
+      case 'unrouted':
+        endpoint(record).unroutedAt = now
+        return null
+      case 'endpointGone': {
+        const gone = endpoint(record)
+        draft.endpoints.splice(draft.endpoints.indexOf(gone), 1)
+        this.node(gone.node).rested.set(gone.address, now)
+        return null
+      }
+    }
+  }
+
+  /** Never used first, else given back longest ago; as `takeAddress` of PostgreSQL. */
+  private takeAddress(nodeId: string, draft: Row): string | null {
+    const node = this.nodes.get(nodeId)
+    if (!node) return null
+    const held = new Set([...this.heldOn(nodeId, draft.id), ...draft.endpoints.filter((e) => e.node === nodeId).map((e) => e.address)])
+    const base = toNumber(node.subnet.split('/')[0] ?? '')
+    for (let n = firstFixedOffset; n < fixedAddressesEnd; n++) {
+      const address = toText(base + n)
+      if (!held.has(address) && !node.rested.has(address)) return address
+    }
+    const [oldest] = [...node.rested].sort((a, b) => a[1] - b[1] || (a[0] < b[0] ? -1 : 1))
+    if (!oldest) return null
+    node.rested.delete(oldest[0])
+    return oldest[0]
+  }
+
+  private heldOn(nodeId: string, except?: string): string[] {
+    return [...this.rows.values()]
+      .filter((r) => r.id !== except)
+      .flatMap((r) => r.endpoints.filter((e) => e.node === nodeId).map((e) => e.address))
+  }
+
+  private commit(draft: Row, pass: number, outcome: PassOutcome, now: number): void {
+    if (outcome.finalize) {
+      this.tombstones.set(draft.id, { at: now, project: draft.project, name: draft.name })
+      this.rows.delete(draft.id)
+      return
+    }
+    for (const { condition, transitioned } of outcome.conditions.filter((c) => c.changed)) {
+      draft.conditions = [...draft.conditions.filter((c) => c.type !== condition.type), condition]
+      if (transitioned) draft.transitions.push({ type: condition.type, status: condition.status, at: now })
+    }
+    draft.conditions = draft.conditions.filter((c) => !outcome.droppedConditions.includes(c.type))
+    draft.failures = [
+      ...draft.failures.filter((f) => !outcome.failures.cleared.includes(f.key) && !outcome.failures.set.some((s) => s.key === f.key)),
+      ...outcome.failures.set,
+    ]
+    draft.events.push(...outcome.events.map((e) => ({ ...e, at: now })))
+    draft.decision = asStored(outcome.decision)
+    draft.decisionPass = pass
+    draft.lastPassAt = now
+    draft.lastError = outcome.lastError
+    draft.nextPassDueAt = outcome.nextPassDueAt
+    if (outcome.observedGeneration !== null) draft.observedGeneration = outcome.observedGeneration
+    this.rows.set(draft.id, draft)
+  }
+
+  private viewOf({ id, kind, project, name, generation, deleting }: Row): ResourceView {
+    return { id, kind, projectId: `proj_${project}`, project, name, generation, deleting }
+  }
+
+  private desiredOf(row: Row): unknown {
+    const { spec, releases, endpoints } = structuredClone({ spec: row.spec, releases: row.releases.slice(-releasesRead), endpoints: row.endpoints })
+    if (row.kind === 'nginxdemo') return { spec: spec as NginxdemoSpec, node: this.placedOn(undefined) }
+    const desired: ApplicationDesired = {
+      spec: spec as ApplicationSpec,
+      node: this.placedOn((spec as ApplicationSpec).placement?.node),
+      releases,
+      endpoints,
+      dnsTtlSeconds: this.options.dnsTtlSeconds,
+      addressesExhausted: false,
+    }
+    return desired
+  }
+
+  private placedOn(name: string | undefined): string {
+    const nodes = this.nodeStates()
+    return (name === undefined ? nodes[0] : nodes.find((n) => n.name === name))?.id ?? ''
+  }
+
+  private nodeStates(): NodeState[] {
+    return [...this.nodes.values()].map(({ id, name, lastSeenAt }) => ({ id, name, lastSeenAt }))
+  }
+
+  private node(id: string): NodeRow {
+    return found(this.nodes.get(id), `node ${id}`)
+  }
+}
+
+/** JSON as a database keeps it: without what is undefined. */
+function asStored<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T
+}
+
+function found<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new Error(`${what} does not exist`)
+  return value
+}
+
+function toNumber(address: string): number {
+  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+}
+
+function toText(address: number): string {
+  return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')
+}

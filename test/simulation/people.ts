@@ -1,0 +1,226 @@
+import type { ApplicationSpec } from '../../src/reconcile/application/spec.js'
+import { label } from '../../src/reconcile/labels.js'
+import type { Random } from './random.js'
+import { badImages, goodImages, missingImage, type SimImage } from './sim-images.js'
+import type { SimContainer, SimEngine } from './sim-engine.js'
+import { instance, type SimNode, type World } from './world.js'
+
+const mostApplications = 4
+
+interface Known {
+  id: string
+  name: string
+  spec: ApplicationSpec
+  paused: boolean
+  deleting: boolean
+}
+
+/** What people do: they change what is desired, and, where the seed has it so, use `docker` behind our back. */
+export class People {
+  readonly known = new Map<string, Known>()
+  /** Containers of others, which must stand untouched at the end. */
+  readonly bystanders: { engine: SimEngine; container: SimContainer }[] = []
+  private counter = 0
+  private readonly demo = 'demo_1'
+  hasDemo = false
+
+  constructor(
+    private readonly world: World,
+    private readonly random: Random,
+  ) {}
+
+  async begin(): Promise<void> {
+    for (const { engine } of this.world.nodes) {
+      this.bystand(engine, 'somebody-elses', {})
+      this.bystand(engine, 'another-instance', { [label.instance]: 'other', [label.kind]: 'application', [label.resource]: 'app_1' })
+    }
+    if (this.random.chance(0.3)) await this.createDemo()
+    const count = this.random.whole(1, 3)
+    for (let i = 0; i < count; i++) await this.create()
+  }
+
+  /** One thing that one person does. */
+  async act(): Promise<void> {
+    const acts: [number, () => Promise<void> | void][] = [
+      [2, () => this.create()],
+      [5, () => this.change('another image', (spec) => ({ ...spec, image: this.image() }))],
+      [3, () => this.change('another env', (spec) => ({ ...spec, env: [{ name: 'N', value: String(this.counter++) }] }))],
+      [4, () => this.change('scaled', (spec) => ({ ...spec, replicas: this.random.whole(0, 5) }))],
+      [1, () => this.change('another probe', (spec) => ({ ...spec, readiness: { intervalSeconds: this.random.pick([0.5, 1, 2]) } }))],
+      [1, () => this.change('another place', (spec) => ({ ...spec, placement: { node: this.random.pick(this.world.nodes).name } }))],
+      [1, () => this.remove()],
+      [1, () => this.pause()],
+      [1, () => this.cancelRun()],
+    ]
+    if (this.world.options.profile.hands) acts.push([6, () => this.layHands()])
+    await this.choose(acts)
+  }
+
+  /** Leaves the world in a state in which everything that is wanted can be had. */
+  async settle(): Promise<void> {
+    for (const application of this.living()) {
+      if (application.paused) await this.setPaused(application, false)
+    }
+    for (const { engine } of this.world.nodes) {
+      engine.heldPorts.clear()
+      for (const container of engine.containers.values()) {
+        const own = container.labels[label.instance] === instance
+        if (!own && !this.bystanders.some((b) => b.container === container)) engine.byHand.remove(container)
+      }
+    }
+  }
+
+  living(): Known[] {
+    return [...this.known.values()].filter((a) => !a.deleting)
+  }
+
+  private async create(): Promise<void> {
+    if (this.living().length >= mostApplications) return
+    const number = ++this.counter
+    const id = `app_${number}`
+    const spec: ApplicationSpec = {
+      image: this.image(),
+      ports: [80],
+      replicas: this.random.whole(1, 4),
+      readiness: { path: '/', intervalSeconds: 1 },
+      stopGraceSeconds: this.random.pick([2, 5, 10]),
+      drainSeconds: this.random.pick([10, 30]),
+      startupBudgetSeconds: this.random.pick([20, 60]),
+    }
+    this.world.note(`people: create ${id} ${spec.image} × ${spec.replicas}`)
+    const application: Known = { id, name: `a${number}`, spec, paused: false, deleting: false }
+    this.known.set(id, application)
+    await this.store.create({ id, kind: 'application', project: 'shop', name: application.name, spec }, this.world.clock.now())
+    this.world.applications.set(id, { id, generation: 1, replicas: spec.replicas ?? 1, deleting: false, serving: false })
+    this.world.nudge(id)
+  }
+
+  private async createDemo(): Promise<void> {
+    this.hasDemo = true
+    await this.store.create({ id: this.demo, kind: 'nginxdemo', project: 'platform', name: 'demo', spec: { hostPort: 8088 } }, this.world.clock.now())
+    this.world.nudge(this.demo)
+  }
+
+  private async change(what: string, to: (spec: ApplicationSpec) => ApplicationSpec): Promise<void> {
+    const application = this.anyOne()
+    if (!application) return
+    const spec = to(application.spec)
+    if (JSON.stringify(spec) === JSON.stringify(application.spec)) return
+    this.world.note(`people: ${what} for ${application.id}: ${spec.image} × ${spec.replicas}`)
+    application.spec = spec
+    const watched = this.world.applications.get(application.id)
+    if (watched) {
+      watched.generation++
+      if (watched.replicas === 0 || spec.replicas === 0) watched.serving = false
+      watched.replicas = spec.replicas ?? 1
+    }
+    await this.store.change(application.id, spec)
+    this.world.nudge(application.id)
+  }
+
+  private async remove(): Promise<void> {
+    const application = this.anyOne()
+    if (!application) return
+    this.world.note(`people: delete ${application.id}`)
+    application.deleting = true
+    application.paused = false
+    const watched = this.world.applications.get(application.id)
+    if (watched) Object.assign(watched, { deleting: true, serving: false, generation: watched.generation + 1 })
+    await this.store.requestDeletion(application.id, this.world.clock.now())
+    this.world.nudge(application.id)
+  }
+
+  private async pause(): Promise<void> {
+    const application = this.anyOne()
+    if (application) await this.setPaused(application, !application.paused)
+  }
+
+  private async setPaused(application: Known, paused: boolean): Promise<void> {
+    this.world.note(`people: ${paused ? 'pause' : 'resume'} ${application.id}`)
+    application.paused = paused
+    await this.store.setPaused(application.id, paused)
+    this.world.nudge(application.id)
+  }
+
+  private cancelRun(): void {
+    const application = this.anyOne()
+    if (!application) return
+    this.world.note(`people: cancel the run of ${application.id}`)
+    this.world.temporal.cancelRun('application', application.id)
+  }
+
+  private async layHands(): Promise<void> {
+    const node = this.random.pick(this.world.nodes)
+    const { engine } = node
+    if (!engine.up) return
+    const own = [...engine.containers.values()].filter((c) => c.labels[label.instance] === instance)
+    const container = own.length > 0 ? this.random.pick(own) : null
+    const on = (what: string, act: (c: SimContainer) => void) => () => {
+      if (!container) return
+      this.world.note(`people: docker ${what} ${container.name} on ${node.id}`)
+      act(container)
+    }
+    await this.choose([
+      [3, on('stop', (c) => engine.byHand.stop(c))],
+      [4, on('rm -f', (c) => engine.byHand.remove(c))],
+      [2, on('pause', (c) => engine.byHand.pause(c))],
+      [1, on('rename', (c) => engine.byHand.rename(c, `renamed-${this.counter++}`))],
+      [1, () => this.takeName(node)],
+      [1, () => this.takeAddress(node)],
+      [1, () => void engine.heldPorts.add(8088)],
+      [1, () => void this.forgetImage(engine)],
+    ])
+  }
+
+  /** Somebody's own container has a name that we shall want. */
+  private takeName({ engine, id }: SimNode): void {
+    const application = this.anyOne()
+    if (!application) return
+    const name = `ek-${instance}-${application.id}-${this.random.whole(1, 6)}-0`
+    if (engine.byHand.run(name, {}, null)) this.world.note(`people: docker run --name ${name} on ${id}`)
+  }
+
+  private takeAddress({ engine, id }: SimNode): void {
+    const address = `10.192.${id === 'node_1' ? 0 : 16}.${this.random.whole(10, 20)}`
+    if (engine.byHand.run(`squatter-${this.counter++}`, {}, address)) this.world.note(`people: docker run --ip ${address} on ${id}`)
+  }
+
+  private forgetImage(engine: SimEngine): void {
+    const unused = [...engine.localImages].filter((i) => !i.localOnly && ![...engine.containers.values()].some((c) => c.image === i))
+    const image = unused.length > 0 ? this.random.pick(unused) : null
+    if (image) engine.localImages.delete(image)
+  }
+
+  private bystand(engine: SimEngine, name: string, labels: Record<string, string>): void {
+    const container = engine.byHand.run(name, labels, null)
+    if (!container) return
+    container.restartPolicy = 'unless-stopped'
+    this.bystanders.push({ engine, container })
+  }
+
+  private image(): string {
+    const good = (image: SimImage) => image.reference
+    if (!this.world.options.profile.badImages || this.random.chance(0.65)) return good(this.random.pick(goodImages))
+    return this.random.chance(0.2) ? missingImage : this.random.pick(badImages).image.reference
+  }
+
+  private anyOne(): Known | null {
+    const living = this.living()
+    return living.length > 0 ? this.random.pick(living) : null
+  }
+
+  private async choose(from: [weight: number, act: () => Promise<void> | void][]): Promise<void> {
+    let left = this.random.between(
+      0,
+      from.reduce((sum, [weight]) => sum + weight, 0),
+    )
+    for (const [weight, act] of from) {
+      left -= weight
+      if (left < 0) return await act()
+    }
+  }
+
+  private get store() {
+    return this.world.options.store
+  }
+}
