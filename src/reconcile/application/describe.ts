@@ -1,3 +1,4 @@
+import type { Action } from '../action.js'
 import { ready, type ConditionDraft, type ConditionStatus } from '../condition.js'
 import type { Failure } from '../backoff.js'
 import { withTag } from '../name.js'
@@ -6,8 +7,8 @@ import { publicationOf, revisionOf } from './publication.js'
 import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type World } from './world.js'
 
 /** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
-export function conditionsOf(world: World): ConditionDraft[] {
-  return [readiness(world), availability(world), imageResolved(world), endpointsPublished(world), draining(world)]
+export function conditionsOf(world: World, wanted: Action[]): ConditionDraft[] {
+  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world)]
 }
 
 const condition = (type: string, status: ConditionStatus, reason: string, message: string): ConditionDraft => ({
@@ -17,7 +18,7 @@ const condition = (type: string, status: ConditionStatus, reason: string, messag
   message,
 })
 
-function readiness(world: World): ConditionDraft {
+function readiness(world: World, wanted: Action[]): ConditionDraft {
   const { input, target, count } = world
   const away = input.observed.find((o): o is UnreachableNode => o.unreachable !== null)
   if (away) return ready('Unknown', awayReason(away), `${away.message}; what runs there goes on running`)
@@ -26,7 +27,7 @@ function readiness(world: World): ConditionDraft {
   if (world.latest?.verdict) return failed(world)
   if (input.desired.addressesExhausted)
     return ready('False', 'AddressesExhausted', `the network of node ${input.desired.node} has no address left: remove replicas, or add a node`)
-  const blocking = blockingFailure(world)
+  const blocking = blockingFailure(world, wanted)
   if (blocking) return ready('False', blocking.reason, `${blocking.message}; ${nextTry(blocking)}`)
   const lost = lostReplica(world)
   if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(lost)}: change the application's image, or bring the old one back`)
@@ -68,10 +69,11 @@ function scaledToZero(world: World): ConditionDraft {
     : ready('False', 'RollingOut', `${left} replicas are still leaving`)
 }
 
-/** The failure that keeps the target from becoming complete. */
-function blockingFailure({ input, target }: World): Failure | undefined {
+/** The failure that keeps the target from becoming complete; one whose action is not wanted any more is history. */
+function blockingFailure({ input, target }: World, wanted: Action[]): Failure | undefined {
   const prefixes = target ? [`pull:${target.resolvedImage}`, `ensure:${target.number}:`, 'publish:'] : []
-  return [...input.failures.values()].find((f) => prefixes.some((p) => f.key.startsWith(p)))
+  const failed = wanted.filter((a) => input.failures.has(a.key)).find((a) => prefixes.some((p) => a.key.startsWith(p)))
+  return failed && input.failures.get(failed.key)
 }
 
 function nextTry(failure: Failure): string {

@@ -385,6 +385,13 @@ const tables: Record<string, Row[]> = {
       actions: [publish, 'ensure:1:0'],
     },
     {
+      it: 'an action failed whose effect is there all the same (answer lost) -> Ready',
+      ...one,
+      failures: [failureOf('ensure:1:0', { reason: 'ActionTimeout' }), failureOf(publish, { reason: 'ActionTimeout' })],
+      actions: [],
+      ready: 'True Running',
+    },
+    {
       it: 'restarting by Docker itself -> left to Docker',
       ...one,
       containers: [containerOf(r1, 0, { state: 'restarting', probe: { ready: null, message: '' } })],

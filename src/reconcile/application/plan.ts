@@ -27,11 +27,12 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
   const world = worldOf(input)
   const records = recordsOf(world)
   if (records.length > 0) return { records, actions: [], conditions: [], requeueAfterMs: null, finalize: false }
+  // What must leave comes first: that is what is left to do when not all fits into one pass.
+  const actions = [publishes, retires, policies, resolves, pulls, ensures].flatMap((step) => step(world))
   return {
     records: [],
-    // What must leave comes first: that is what is left to do when not all fits into one pass.
-    actions: [publishes, retires, policies, resolves, pulls, ensures].flatMap((step) => step(world)),
-    conditions: conditionsOf(world),
+    actions,
+    conditions: conditionsOf(world, actions),
     requeueAfterMs: requeueAfterMs(world),
     finalize: finished(world),
   }
