@@ -26,6 +26,7 @@ const rules: Rule[] = [
   { when: /no matching manifest|does not match the (specified|detected) .*platform/i, calls: ['registry'], reason: 'ImagePlatformMismatch', retryable: false },
   { when: /manifest unknown|name unknown|manifest for .* not found|repository .* not found/i, calls: ['registry'], reason: 'ImageNotFound', retryable: false },
   { when: /invalid reference format/i, calls: ['registry'], reason: 'ImageNotFound', retryable: false },
+  { when: /connect: permission denied/i, calls: ['registry'], reason: 'RegistryUnreachable', retryable: true },
   { when: /unauthorized|denied|authentication required|no basic auth credentials/i, calls: ['registry'], reason: 'ImagePullUnauthorized', retryable: false },
   { when: /dial |lookup |no such host|i\/o timeout|timed? ?out|deadline exceeded|connection (refused|reset)|\bEOF\b|tls|x509|unexpected HTTP status|request canceled|server misbehaving/i, calls: ['registry'], reason: 'RegistryUnreachable', retryable: true },
   { when: /name .* is already in use/i, calls: ['create'], reason: 'NameTaken', retryable: true },

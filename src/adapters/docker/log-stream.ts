@@ -5,9 +5,13 @@ const headerBytes = 8
 /** A container may write gigabytes without a line end; such a line is cut. */
 const longestLineBytes = 64 * 1024
 
+/** What the engine puts before each message when it is asked for timestamps. */
+const stamp = /^(\d{4}-\d\d-\d\dT\S+) /
+
 /**
  * Reads a container's log. Without a terminal the engine mixes both streams in frames (1 byte stream, 3 unused,
- * 4 length, payload), with one it sends plain text.
+ * 4 length, payload), a frame a message; a long line comes as several messages, each with its own time. With a terminal
+ * it sends plain text.
  */
 export async function readLogLines(
   stream: NodeJS.ReadableStream,
@@ -20,7 +24,7 @@ export async function readLogLines(
   try {
     for await (const chunk of stream as Readable) {
       if (tty) lines.stdout.add(chunk as Buffer)
-      else pending = takeFrames(Buffer.concat([pending, chunk as Buffer]), (stderr, bytes) => lines[stderr ? 'stderr' : 'stdout'].add(bytes))
+      else pending = takeFrames(Buffer.concat([pending, chunk as Buffer]), (stderr, bytes) => lines[stderr ? 'stderr' : 'stdout'].addMessage(bytes))
     }
   } catch (error) {
     if (!signal.aborted) throw error
@@ -41,12 +45,18 @@ function takeFrames(buffer: Buffer, onFrame: (stderr: boolean, bytes: Buffer) =>
 }
 
 class LineBuffer {
-  private rest = Buffer.alloc(0)
+  private rest: Buffer = Buffer.alloc(0)
 
   constructor(
     private readonly stream: LogLine['stream'],
     private readonly onLine: (line: LogLine) => void,
   ) {}
+
+  /** One message; the time of a line is that of its first. */
+  addMessage(bytes: Buffer): void {
+    const own = this.rest.length > 0 ? stamp.exec(bytes.toString('latin1', 0, 64)) : null
+    this.add(own ? bytes.subarray(own[0].length) : bytes)
+  }
 
   add(bytes: Buffer): void {
     let data = Buffer.concat([this.rest, bytes])
@@ -58,17 +68,16 @@ class LineBuffer {
       this.tell(data)
       data = Buffer.alloc(0)
     }
-    this.rest = Buffer.from(data)
+    this.rest = data
   }
 
   end(): void {
     if (this.rest.length > 0) this.tell(this.rest)
   }
 
-  /** With timestamps every line is `<RFC 3339> <text>`. */
   private tell(line: Buffer): void {
     const text = line.toString('utf8').replace(/\r$/, '')
-    const space = text.indexOf(' ')
-    this.onLine({ stream: this.stream, at: text.slice(0, space), text: text.slice(space + 1) })
+    const found = stamp.exec(text)
+    this.onLine({ stream: this.stream, at: found?.[1] ?? '', text: found ? text.slice(found[0].length) : text })
   }
 }
