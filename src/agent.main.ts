@@ -82,6 +82,9 @@ function createWorker(
     taskQueue: nodeQueue(config.node, queue),
     activities,
     maxConcurrentActivityTaskExecutions: atOnce,
+    // A cancellation arrives with the answer to a heartbeat, so heartbeats must not be held back for long.
+    maxHeartbeatThrottleInterval: '1s',
+    defaultHeartbeatThrottleInterval: '1s',
     // A stop with a long grace is taken up again by the next agent, so nobody waits for it here.
     shutdownGraceTime: '2s',
     shutdownForceTime: '8s',

@@ -52,6 +52,8 @@ export const agentFrameSchema = z.discriminatedUnion('type', [
     memoryBytes: z.number(),
     /** CIDRs of the host's routes other than our own bridge, so that the node's network overlaps none of them. */
     hostRoutes: z.array(z.string()),
+    /** The network that the node's bridge has already: kept when the database that gave it is lost. Absent = none, or not looked. */
+    currentSubnet: z.string().nullable().optional(),
   }),
   z.object({
     type: z.literal('heartbeat'),
