@@ -24,6 +24,11 @@ const roundsMost = 64
 const overdueMs = 15_000
 /** Longer than the loop's resync timer with its jitter. */
 const resyncDueMs = 4_200_000
+/**
+ * While actions run, the sweep looks after a resource this often: their end may have nobody to report to, because the
+ * run was cancelled or Temporal was lost, and the row does not tell that its work was left half done.
+ */
+const busyDueMs = 60_000
 
 /** One pass's decision: plan until no record is asked for, then admit, sign and describe. */
 export async function decidePass(context: DecideContext, id: string, input: DecideInput): Promise<Decision> {
@@ -64,6 +69,7 @@ async function outcomeOf(context: DecideContext, open: OpenPass, input: DecideIn
   })
   const conditions = plan.conditions.map((draft) => merged(open, draft, now))
   const requeueAfterMs = earliest(plan.requeueAfterMs, admission.retryAfterMs)
+  const busy = admission.start.length > 0 || input.inFlight.length > 0
   events.push(...transitionEvents(conditions))
   return {
     decision: {
@@ -81,7 +87,7 @@ async function outcomeOf(context: DecideContext, open: OpenPass, input: DecideIn
     failures: failures.changes,
     events,
     lastError: lastErrorOf(failures.all),
-    nextPassDueAt: now + (requeueAfterMs ?? resyncDueMs) + overdueMs + longestTimeoutMs(admission.start),
+    nextPassDueAt: now + Math.min(requeueAfterMs ?? resyncDueMs, busy ? busyDueMs : Infinity) + overdueMs,
     observedGeneration: resource.generation,
     finalize: plan.finalize,
   }
@@ -228,9 +234,4 @@ function lastErrorOf(failures: Failure[]): string | null {
 
 function earliest(a: number | null, b: number | null): number | null {
   return a === null ? b : b === null ? a : Math.min(a, b)
-}
-
-/** While actions run, the row is not overdue before the longest of them had its time. */
-function longestTimeoutMs(actions: Action[]): number {
-  return actions.reduce((most, a) => Math.max(most, a.timeoutSeconds * 1_000), 0)
 }

@@ -21,6 +21,8 @@ export interface Profile {
   hands: boolean
   /** Some images do not work. */
   badImages: boolean
+  /** Some programs end by themselves after they were ready. */
+  crashes: boolean
   nodes: number
   skew: boolean
 }
@@ -56,6 +58,7 @@ export function drawProfile(random: Random): Profile {
     disasters: disasters.filter(() => random.chance(0.35)),
     hands: random.chance(0.4),
     badImages: random.chance(0.5),
+    crashes: random.chance(0.3),
     nodes: random.chance(0.35) ? 2 : 1,
     skew: random.chance(0.3),
   }
@@ -63,7 +66,7 @@ export function drawProfile(random: Random): Profile {
 
 /** A seed without any of these must not lose a single request: nothing but Evenkeel itself could take replicas away. */
 export function gentle(profile: Profile): boolean {
-  return !profile.hands && !profile.disasters.includes('power cut')
+  return !profile.hands && !profile.crashes && !profile.disasters.includes('power cut')
 }
 
 /** Draws each fault when it is asked for; after `calm()` nothing goes wrong any more. */

@@ -1,7 +1,7 @@
 import type { ApplicationSpec } from '../../src/reconcile/application/spec.js'
 import { label } from '../../src/reconcile/labels.js'
 import type { Random } from './random.js'
-import { badImages, goodImages, missingImage, type SimImage } from './sim-images.js'
+import { badImages, crashingImage, goodImages, missingImage } from './sim-images.js'
 import type { SimContainer, SimEngine } from './sim-engine.js'
 import { instance, type SimNode, type World } from './world.js'
 
@@ -92,13 +92,13 @@ export class People {
     this.known.set(id, application)
     await this.store.create({ id, kind: 'application', project: 'shop', name: application.name, spec }, this.world.clock.now())
     this.world.applications.set(id, { id, generation: 1, replicas: spec.replicas ?? 1, deleting: false, serving: false })
-    this.world.nudge(id)
+    this.world.nudgeOnce(id)
   }
 
   private async createDemo(): Promise<void> {
     this.hasDemo = true
     await this.store.create({ id: this.demo, kind: 'nginxdemo', project: 'platform', name: 'demo', spec: { hostPort: 8088 } }, this.world.clock.now())
-    this.world.nudge(this.demo)
+    this.world.nudgeOnce(this.demo)
   }
 
   private async change(what: string, to: (spec: ApplicationSpec) => ApplicationSpec): Promise<void> {
@@ -115,7 +115,7 @@ export class People {
       watched.replicas = spec.replicas ?? 1
     }
     await this.store.change(application.id, spec)
-    this.world.nudge(application.id)
+    this.world.nudgeOnce(application.id)
   }
 
   private async remove(): Promise<void> {
@@ -127,7 +127,7 @@ export class People {
     const watched = this.world.applications.get(application.id)
     if (watched) Object.assign(watched, { deleting: true, serving: false, generation: watched.generation + 1 })
     await this.store.requestDeletion(application.id, this.world.clock.now())
-    this.world.nudge(application.id)
+    this.world.nudgeOnce(application.id)
   }
 
   private async pause(): Promise<void> {
@@ -139,7 +139,7 @@ export class People {
     this.world.note(`people: ${paused ? 'pause' : 'resume'} ${application.id}`)
     application.paused = paused
     await this.store.setPaused(application.id, paused)
-    this.world.nudge(application.id)
+    this.world.nudgeOnce(application.id)
   }
 
   private cancelRun(): void {
@@ -199,8 +199,9 @@ export class People {
   }
 
   private image(): string {
-    const good = (image: SimImage) => image.reference
-    if (!this.world.options.profile.badImages || this.random.chance(0.65)) return good(this.random.pick(goodImages))
+    const { badImages: bad, crashes } = this.world.options.profile
+    if (crashes && this.random.chance(0.3)) return crashingImage.reference
+    if (!bad || this.random.chance(0.65)) return this.random.pick(goodImages).reference
     return this.random.chance(0.2) ? missingImage : this.random.pick(badImages).image.reference
   }
 

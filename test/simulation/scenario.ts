@@ -8,7 +8,7 @@ import { MemoryPassStore } from './memory-pass-store.js'
 import { People } from './people.js'
 import { Random } from './random.js'
 import { isAlive, type SimContainer } from './sim-engine.js'
-import { badImages, missingImage } from './sim-images.js'
+import { badImages, crashingImage, missingImage } from './sim-images.js'
 import { withVirtualGlobals } from './virtual-globals.js'
 import { dnsTtlSeconds, instance, World, type AnyStore } from './world.js'
 
@@ -281,8 +281,10 @@ class Scenario {
 
 /** What Ready has to say in the end. */
 function expectedReady(spec: ApplicationSpec): { status: string; reason: string }[] {
-  if (spec.replicas === 0) return [{ status: 'True', reason: 'ScaledToZero' }]
   if (withTag(spec.image) === missingImage) return [{ status: 'False', reason: 'ImageNotFound' }]
+  if (spec.replicas === 0) return [{ status: 'True', reason: 'ScaledToZero' }]
+  // Who sees it for the first time when it has crashed already takes it for one that never was ready.
+  if (spec.image === crashingImage.reference) return [{ status: 'True', reason: 'Running' }, { status: 'False', reason: 'ContainerExited' }]
   const bad = badImages.find((b) => b.image.reference === spec.image)
   return bad ? [{ status: 'False', reason: bad.reason }] : [{ status: 'True', reason: 'Running' }]
 }

@@ -63,7 +63,7 @@ export class SimAgent implements NodeWorker {
     this.process = new SimProcess(`agent ${node}`)
     const { process } = this
     const nodeClock: Clock = {
-      now: () => clock.now() + skewMs,
+      now: () => Math.floor(clock.now() + skewMs),
       sleep: (ms, signal) => process.receives(clock.sleep(ms, signal)),
     }
     const parts = process.enter(() => {
@@ -125,7 +125,7 @@ export class SimAgent implements NodeWorker {
         pulls: { admit: () => undefined, pulled: () => undefined },
         clock: nodeClock,
       })
-      const gate = new ActionGate({ instance, node, pinnedKeys, fences, effects, controlNow: () => clock.now() })
+      const gate = new ActionGate({ instance, node, pinnedKeys, fences, effects, controlNow: () => Math.floor(clock.now()) })
       const observe = createObserver({
         instance,
         node,

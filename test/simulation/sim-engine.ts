@@ -88,6 +88,7 @@ export class SimEngine implements NodeEngine {
     private readonly faults: EngineFaults,
     private readonly witness: EngineWitness,
     private readonly trace: (line: string) => void,
+    private readonly skewMs: number,
   ) {
     for (const image of allImages) if (image.localOnly) this.localImages.add(image)
   }
@@ -107,7 +108,7 @@ export class SimEngine implements NodeEngine {
         name: c.name,
         labels: c.labels,
         state: c.state,
-        young: c.startedAt !== null && this.clock.now() - c.startedAt < 60_000,
+        young: c.startedAt !== null && this.nodeNow() - c.startedAt < 60_000,
       })),
     )
   }
@@ -362,6 +363,11 @@ export class SimEngine implements NodeEngine {
     return [...this.containers.values()].find((c) => c.name === name)
   }
 
+  /** This machine's own clock, in whole milliseconds as machines tell them. */
+  private nodeNow(): number {
+    return Math.floor(this.clock.now() + this.skewMs)
+  }
+
   private async call<T>(effect: () => T): Promise<T> {
     if (!this.up) {
       await this.clock.sleep(1)
@@ -480,7 +486,7 @@ export class SimEngine implements NodeEngine {
     }
     this.clearTimers(container)
     container.state = 'running'
-    container.startedAt = this.clock.now()
+    container.startedAt = this.nodeNow()
     container.exitCode = 0
     container.oomKilled = false
     container.stopping = false
@@ -544,7 +550,7 @@ export class SimEngine implements NodeEngine {
     container.exitCode = code
     container.answering = false
     container.stopping = false
-    container.finishedAt = this.clock.now()
+    container.finishedAt = this.nodeNow()
   }
 
   private wantsRestart(container: SimContainer): boolean {
@@ -594,7 +600,7 @@ export class SimEngine implements NodeEngine {
       containerId: container.id,
       containerName: container.name,
       labels: { ...container.labels },
-      timeNano: `${Math.floor(this.clock.now() * 1_000)}000`,
+      timeNano: `${Math.floor((this.clock.now() + this.skewMs) * 1_000)}000`,
     }
     this.log.push(event)
     if (this.log.length > 256) this.log.shift()

@@ -38,8 +38,10 @@ export const goodImages: SimImage[] = [
   image('web-slow', 2, { readyAfterMs: 4_000, stopMs: 1_500 }),
   image('web-stubborn', 3, { readyAfterMs: 900, stopMs: 60_000 }),
   image('web-local', 4, { readyAfterMs: 300, stopMs: 500 }, true),
-  image('web-crash-once', 5, { readyAfterMs: 200, stopMs: 200, crashOnceAfterMs: 9_000, exitCode: 3 }),
 ]
+
+/** Serves, ends once, and serves for ever when it is started again. */
+export const crashingImage = image('web-crash-once', 5, { readyAfterMs: 200, stopMs: 200, crashOnceAfterMs: 20_000, exitCode: 3 })
 
 /** Images whose release must be given up, and the reason that has to be told. */
 export const badImages: { image: SimImage; reason: string }[] = [
@@ -59,7 +61,7 @@ export const demoImage: SimImage = {
   localOnly: false,
 }
 
-export const allImages: SimImage[] = [...goodImages, ...badImages.map((b) => b.image), demoImage]
+export const allImages: SimImage[] = [...goodImages, crashingImage, ...badImages.map((b) => b.image), demoImage]
 
 export function repositoryOf(reference: string): string {
   const name = reference.split('@')[0] ?? reference

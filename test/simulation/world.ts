@@ -31,6 +31,8 @@ MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
 export interface SimNode {
   id: string
   name: string
+  /** Its clock minus the control plane's. */
+  skewMs: number
   engine: SimEngine
   view: NodeView
   agent: SimAgent | null
@@ -73,7 +75,7 @@ export class World {
       instance,
       store: new SimDatabase(store, this.clock, () => this.control, this.faults.database),
       signingKey: signingKeyOf(signingPem),
-      clock: this.clock.now,
+      clock: () => Math.floor(this.clock.now()),
       nudge: async (resource) => this.temporal.nudge(resource),
       log: (message) => this.log.push(message),
     })
@@ -82,7 +84,7 @@ export class World {
       this.random.fork(),
       this.calls(),
       this.faults.transport,
-      { idleEvents: this.random.pick([40, 120, 300]), quietEvents: 4_000 },
+      { idleEvents: this.random.pick([60, 150, 300]), quietEvents: 4_000 },
       (line) => this.note(line),
     )
   }
@@ -119,12 +121,22 @@ export class World {
     })
   }
 
-  nudge(id: string): void {
-    if (this.faults.nudgeLost()) return this.note(`a nudge of ${id} is lost`)
+  /** After a mutation: told once, and it may get lost. */
+  nudgeOnce(id: string): void {
+    if (this.faults.nudgeLost()) return this.note(`the nudge of ${id} is lost`)
+    this.clock.after(this.random.between(0.5, 5), () => {
+      const kind = kindOfId(id)
+      if (kind && this.temporal.isServerUp) this.temporal.nudge({ id, kind })
+    })
+  }
+
+  /** From an agent: no row tells of what it saw, so it is said again until it is heard. */
+  private nudge(id: string): void {
     const kind = kindOfId(id)
     if (!kind) return
     this.clock.after(this.random.between(0.5, 5), () => {
       if (this.temporal.isServerUp) this.temporal.nudge({ id, kind })
+      else this.clock.after(5_000, () => this.nudge(id))
     })
   }
 
@@ -160,7 +172,7 @@ export class World {
       engine: node.engine,
       clock: this.clock,
       pinnedKeys: [pinnedKeyOf(signingPem)],
-      skewMs: this.options.profile.skew ? [90_000, -45_000][this.nodes.indexOf(node)] ?? 0 : 0,
+      skewMs: node.skewMs,
       lookup: (name) => node.view.lookup(name),
       probeMs: () => this.random.between(1, 10),
       publishMs: () => this.random.between(1, 20),
@@ -186,11 +198,12 @@ export class World {
     const id = `node_${index + 1}`
     const name = `n${index + 1}`
     const stateDir = join(this.folder, id)
+    const skewMs = this.options.profile.skew ? ([90_000, -45_000][index] ?? 0) : 0
     mkdirSync(stateDir)
     await this.options.store.addNode({ id, name, subnet: `10.192.${index * 16}.0/20` }, this.clock.now())
-    const engine = new SimEngine(id, this.clock, this.random.fork(), this.faults, this.watch, (line) => this.note(line))
+    const engine = new SimEngine(id, this.clock, this.random.fork(), this.faults, this.watch, (line) => this.note(line), skewMs)
     const view = new NodeView(id, engine, stateDir, this.clock, this.random.fork())
-    const node: SimNode = { id, name, engine, view, agent: null, stateDir }
+    const node: SimNode = { id, name, skewMs, engine, view, agent: null, stateDir }
     this.watch.views.push(view)
     this.nodes.push(node)
     this.startAgent(node)
