@@ -6,6 +6,10 @@ export type Kind = (typeof kinds)[number]
 export const reconciledKinds = ['application', 'nginxdemo'] as const satisfies Kind[]
 export type ReconciledKind = (typeof reconciledKinds)[number]
 
+export function isReconciledKind(kind: string): kind is ReconciledKind {
+  return reconciledKinds.some((k) => k === kind)
+}
+
 /** Prefix of a resource's id: tells the kind from the id alone, in logs, labels and the Temporal UI. */
 export const idPrefixByKind: Record<Kind, string> = {
   application: 'app',

@@ -1,0 +1,47 @@
+import type { Database } from '../persistence/database.js'
+import { platformProject } from '../persistence/project.repository.js'
+import { ResourceRepository } from '../persistence/resource.repository.js'
+import { nginxdemoSpecSchema, type NginxdemoSpec } from '../reconcile/nginxdemo/spec.js'
+import type { Settings } from '../settings.js'
+
+/** The demo as `up` needs it: whom to nudge, and where it answers. */
+export interface Demo {
+  id: string
+  kind: 'nginxdemo'
+  project: string
+  name: string
+  hostPort: number
+}
+
+const demoName = 'demo'
+/** Actor of what `up` asks for by itself. */
+export const upActor = 'up'
+
+/**
+ * Makes sure that the demo is wanted. Its port follows the setting for as long as nobody else has changed the demo:
+ * a person's wish is never overwritten.
+ */
+export async function ensureDemo(db: Database, settings: Settings): Promise<Demo> {
+  const resources = new ResourceRepository(db)
+  const context = { actor: upActor, ability: 'admin', operation: 'ensureDemo', now: new Date() }
+  const spec: NginxdemoSpec = { hostPort: settings.demoPort }
+  const made = await resources.create({ kind: 'nginxdemo', projectId: platformProject.id, name: demoName, spec }, context)
+  if (made.outcome === 'created') return demoOf(made.resource.id, spec)
+  if (made.outcome !== 'nameTaken' || made.holder.kind !== 'nginxdemo')
+    throw new Error(`the demo could not be made: ${made.outcome === 'nameTaken' ? `its name is held by ${made.holder.id}` : made.outcome}`)
+
+  const { id } = made.holder
+  const ownWish = (await resources.lastActor(id)) === upActor
+  const kept = await resources.patch(
+    { id, kind: 'nginxdemo' },
+    null,
+    (current) => ({ spec: ownWish ? { ...nginxdemoSpecSchema.parse(current), hostPort: settings.demoPort } : (current as object) }),
+    context,
+  )
+  const current = 'resource' in kept ? nginxdemoSpecSchema.parse(kept.resource.spec) : spec
+  return demoOf(id, current)
+}
+
+function demoOf(id: string, { hostPort }: NginxdemoSpec): Demo {
+  return { id, kind: 'nginxdemo', project: platformProject.name, name: demoName, hostPort }
+}

@@ -1,0 +1,112 @@
+import type { Kind } from '../reconcile/kind.js'
+import type { Database } from './database.js'
+import { pageOf, type Page, type PageRequest } from './page.js'
+import { platformProject } from './project.repository.js'
+import { createResource, type CreateResult, type ResourceDraft } from './resource.repository.js'
+import { refuse, transact, type WriteContext } from './write.js'
+
+/** Containers of this instance whose resource this database never knew. */
+export interface OrphanRow {
+  node: string
+  resourceId: string
+  kind: string
+  containers: string[]
+  seenAt: Date
+}
+
+export interface OrphanKey {
+  node: string
+  resourceId: string
+}
+
+/** Containers of a deleted resource that appeared late: their teardown has to run once more. */
+export interface LateResource {
+  id: string
+  kind: string
+}
+
+export interface InventoryEntry {
+  kind: string
+  resource: string
+  containers: readonly string[]
+}
+
+export type OrphanResult = Exclude<CreateResult, { outcome: 'repeated' }> | { outcome: 'orphanNotFound' }
+
+export class OrphanRepository {
+  constructor(private readonly db: Database) {}
+
+  /** Ascending by node, then resource. */
+  async list({ first, after }: PageRequest<OrphanKey>): Promise<Page<OrphanRow>> {
+    const rows = await this.db.orphan.findMany({
+      where: after ? { OR: [{ node: { gt: after.node } }, { node: after.node, resourceId: { gt: after.resourceId } }] } : {},
+      orderBy: [{ node: 'asc' }, { resourceId: 'asc' }],
+      take: first + 1,
+    })
+    return pageOf(rows.map(toOrphan), first)
+  }
+
+  async get({ node, resourceId }: OrphanKey): Promise<OrphanRow | null> {
+    const row = await this.db.orphan.findUnique({ where: { node_resourceId: { node, resourceId } } })
+    return row ? toOrphan(row) : null
+  }
+
+  /**
+   * Makes the node's orphans what its inventory says, and answers which of its containers belong to resources that
+   * were deleted. Known resources are no business of this.
+   */
+  record(node: string, inventory: readonly InventoryEntry[], now: Date): Promise<LateResource[]> {
+    return transact(this.db, async (tx) => {
+      const ids = inventory.map((i) => i.resource)
+      const known = await tx.$queryRaw<{ id: string; tombstone: boolean }[]>`
+        SELECT id, false AS tombstone FROM "Resource" WHERE id = ANY(${ids})
+        UNION ALL SELECT "resourceId", true FROM "Tombstone" WHERE "resourceId" = ANY(${ids})`
+      const living = new Set(known.filter((k) => !k.tombstone).map((k) => k.id))
+      const dead = new Set(known.filter((k) => k.tombstone).map((k) => k.id))
+      const orphans = inventory.filter((i) => !living.has(i.resource) && !dead.has(i.resource) && i.containers.length > 0)
+      for (const { resource: resourceId, kind, containers } of orphans) {
+        const data = { kind, containers: [...containers], seenAt: now }
+        await tx.orphan.upsert({ where: { node_resourceId: { node, resourceId } }, create: { node, resourceId, ...data }, update: data })
+      }
+      await tx.orphan.deleteMany({ where: { node, resourceId: { notIn: orphans.map((o) => o.resource) } } })
+      return inventory
+        .filter((i) => dead.has(i.resource) && !living.has(i.resource) && i.containers.length > 0)
+        .map((i) => ({ id: i.resource, kind: i.kind }))
+    })
+  }
+
+  /** Takes an orphan's id into the database: as a paused resource, or as one that is being deleted. */
+  take(key: OrphanKey, draft: ResourceDraft, context: WriteContext): Promise<OrphanResult> {
+    return transact<OrphanResult>(this.db, async (tx) => {
+      const { count } = await tx.orphan.deleteMany({ where: { node: key.node, resourceId: key.resourceId } })
+      if (count === 0) refuse({ outcome: 'orphanNotFound' } satisfies OrphanResult)
+      const made = await createResource(tx, { ...draft, id: key.resourceId }, context)
+      if (made.outcome === 'repeated') throw new Error('an orphan takes no idempotency key')
+      return made
+    })
+  }
+
+  /**
+   * Brings a deleted resource back as one that is being deleted, so that its usual teardown removes what appeared
+   * late. Its tombstone goes, because the teardown will leave a new one. Null when somebody else was faster.
+   */
+  revive(late: LateResource & { kind: Kind }, spec: object, now: Date): Promise<{ id: string; kind: Kind } | null> {
+    return transact(this.db, async (tx) => {
+      const [tombstone] = await tx.$queryRaw<{ projectId: string; name: string }[]>`
+        DELETE FROM "Tombstone" WHERE "resourceId" = ${late.id} RETURNING "projectId", name`
+      if (!tombstone) return null
+      const [project] = await tx.$queryRaw<object[]>`SELECT id FROM "Project" WHERE id = ${tombstone.projectId}`
+      const projectId = project ? tombstone.projectId : platformProject.id
+      const taken = await tx.resource.findFirst({ where: { projectId, name: tombstone.name }, select: { id: true } })
+      const suffix = `-late-${late.id.slice(-6).replace(/[^a-z0-9]/g, 'x')}`
+      const name = taken ? `${tombstone.name.slice(0, 63 - suffix.length)}${suffix}` : tombstone.name
+      const context = { actor: 'inventory', ability: 'admin', operation: 'lateCleanUp', now }
+      const made = await createResource(tx, { id: late.id, kind: late.kind, projectId, name, spec, deleting: true }, context)
+      return made.outcome === 'created' ? { id: late.id, kind: late.kind } : null
+    })
+  }
+}
+
+function toOrphan(row: { node: string; resourceId: string; kind: string; containers: unknown; seenAt: Date }): OrphanRow {
+  return { ...row, containers: Array.isArray(row.containers) ? row.containers.map(String) : [] }
+}

@@ -1,0 +1,89 @@
+import type { Database } from './database.js'
+import { newProjectId } from './id.js'
+import { pageOf, type Page, type PageRequest } from './page.js'
+import { auditPlain, claimKey, refuse, transact, type WriteContext } from './write.js'
+
+export interface ProjectRow {
+  id: string
+  name: string
+  createdAt: Date
+}
+
+/** The project of nodes and of the demo; made at the first start, never deleted. */
+export const platformProject = { id: 'prj_platform', name: 'platform' } as const
+
+export type ProjectCreateResult =
+  | { outcome: 'created' | 'repeated'; project: ProjectRow }
+  | { outcome: 'nameTaken' }
+  | { outcome: 'keyReused'; operation: string }
+  | { outcome: 'goneSince'; id: string }
+
+export type ProjectDeleteResult =
+  | { outcome: 'deleted'; project: ProjectRow }
+  | { outcome: 'notFound' }
+  | { outcome: 'notEmpty'; resources: { kind: string; name: string }[] }
+  | { outcome: 'platform' }
+
+/** How many of a project's resources a refused deletion names. */
+const namedMost = 5
+
+export class ProjectRepository {
+  constructor(private readonly db: Database) {}
+
+  async getMany(ids: readonly string[]): Promise<ProjectRow[]> {
+    return this.db.project.findMany({ where: { id: { in: [...ids] } } })
+  }
+
+  /** Ascending by name. */
+  async list(filter: { name?: string | undefined }, { first, after }: PageRequest<string>): Promise<Page<ProjectRow>> {
+    const { name } = filter
+    const rows = await this.db.project.findMany({
+      where: { AND: [name === undefined ? {} : { name }, after === null ? {} : { name: { gt: after } }] },
+      orderBy: { name: 'asc' },
+      take: first + 1,
+    })
+    return pageOf(rows, first)
+  }
+
+  create(name: string, context: WriteContext): Promise<ProjectCreateResult> {
+    return transact<ProjectCreateResult>(this.db, async (tx) => {
+      const id = newProjectId()
+      const claim = await claimKey(tx, context, id)
+      if (claim.outcome === 'keyReused') return claim
+      if (claim.outcome === 'repeated') {
+        const project = await tx.project.findUnique({ where: { id: claim.resultId } })
+        return project ? { outcome: 'repeated', project } : { outcome: 'goneSince', id: claim.resultId }
+      }
+      const [project] = await tx.project.createManyAndReturn({
+        data: [{ id, name, createdAt: context.now }],
+        skipDuplicates: true,
+      })
+      if (!project) refuse({ outcome: 'nameTaken' } satisfies ProjectCreateResult)
+      await auditPlain(tx, context, id, null, { name })
+      return { outcome: 'created', project }
+    })
+  }
+
+  /** Only an empty project goes: deleting is never a cascade. */
+  delete(id: string, context: WriteContext): Promise<ProjectDeleteResult> {
+    return transact<ProjectDeleteResult>(this.db, async (tx) => {
+      if (id === platformProject.id) return { outcome: 'platform' }
+      const [locked] = await tx.$queryRaw<object[]>`SELECT id FROM "Project" WHERE id = ${id} FOR UPDATE`
+      if (!locked) return { outcome: 'notFound' }
+      const resources = await tx.resource.findMany({
+        where: { projectId: id },
+        orderBy: { name: 'asc' },
+        take: namedMost,
+        select: { kind: true, name: true },
+      })
+      if (resources.length > 0) return { outcome: 'notEmpty', resources }
+      const project = await tx.project.delete({ where: { id } })
+      await auditPlain(tx, context, id, { name: project.name }, null)
+      return { outcome: 'deleted', project }
+    })
+  }
+
+  async ensurePlatform(): Promise<void> {
+    await this.db.project.upsert({ where: { id: platformProject.id }, create: { ...platformProject }, update: {} })
+  }
+}

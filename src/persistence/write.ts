@@ -1,0 +1,104 @@
+import type { Database, Transaction } from './database.js'
+import { changesChannel } from './announce.js'
+
+/** Who changes desired state, by which operation and when: it is written down beside the change, in its transaction. */
+export interface WriteContext {
+  /** Id of the token that asked, or a name such as `up` for the platform's own writes. */
+  actor: string
+  /** The ability that the operation needed. */
+  ability: string
+  /** The mutation's name, e.g. `applicationCreate`. */
+  operation: string
+  now: Date
+  /** Given by the caller so that a repeated create answers as the first one did. */
+  idempotency?: { key: string; inputHash: string }
+}
+
+/** A change as it is told to people: one audit entry, one event, one announcement. */
+export interface ToldChange {
+  resourceId: string
+  projectId: string
+  workflowId: string | null
+  generation: number
+  reason: string
+  message: string
+  before: unknown
+  after: unknown
+}
+
+/** Writes audit entry and event, and announces the resource when the transaction commits. One statement. */
+export async function tell(tx: Transaction, context: WriteContext, change: ToldChange): Promise<void> {
+  const { actor, ability, operation, now } = context
+  const { resourceId, projectId, workflowId, generation, reason, message } = change
+  await tx.$executeRaw`
+    WITH audit AS (
+      INSERT INTO "AuditEntry" (actor, ability, operation, "resourceId", "workflowId", before, after, outcome, at)
+      VALUES (${actor}, ${ability}, ${operation}, ${resourceId}, ${workflowId},
+        ${jsonText(change.before)}::jsonb, ${jsonText(change.after)}::jsonb, 'ok', ${now})
+    ), event AS (
+      INSERT INTO "Event" ("resourceId", "projectId", severity, reason, message, generation, at)
+      VALUES (${resourceId}, ${projectId}, 'Normal', ${reason}, ${message}, ${generation}::int, ${now})
+    )
+    SELECT pg_notify(${changesChannel}, ${resourceId})`
+}
+
+/** An audit entry for what is no resource: projects, tokens. */
+export async function auditPlain(
+  tx: Transaction,
+  context: WriteContext,
+  subject: string,
+  before: unknown,
+  after: unknown,
+): Promise<void> {
+  const { actor, ability, operation, now } = context
+  await tx.$executeRaw`
+    INSERT INTO "AuditEntry" (actor, ability, operation, "resourceId", before, after, outcome, at)
+    VALUES (${actor}, ${ability}, ${operation}, ${subject}, ${jsonText(before)}::jsonb, ${jsonText(after)}::jsonb, 'ok', ${now})`
+}
+
+function jsonText(value: unknown): string | null {
+  return value === undefined || value === null ? null : JSON.stringify(value)
+}
+
+/** Ends a transaction without writing anything, with a typed answer instead of an error. */
+class Refusal<R> extends Error {
+  constructor(readonly answer: R) {
+    super('refused')
+  }
+}
+
+/** Inside `transact`: undoes everything and makes `answer` the result. */
+export function refuse(answer: object): never {
+  throw new Refusal(answer)
+}
+
+/** Runs `work` in a transaction; what `refuse` is given becomes the result of a transaction that wrote nothing. */
+export async function transact<R>(db: Database, work: (tx: Transaction) => Promise<R>): Promise<R> {
+  try {
+    return await db.$transaction(work, { timeout: 10_000, maxWait: 5_000 })
+  } catch (error) {
+    if (error instanceof Refusal) return error.answer as R
+    throw error
+  }
+}
+
+export type KeyClaim = { outcome: 'fresh' } | { outcome: 'repeated'; resultId: string } | { outcome: 'keyReused'; operation: string }
+
+/**
+ * Takes the caller's idempotency key for `resultId`. A second transaction with the same key waits here until the first
+ * one has committed, and then learns what it made.
+ */
+export async function claimKey(tx: Transaction, context: WriteContext, resultId: string): Promise<KeyClaim> {
+  const { idempotency, actor, operation, now } = context
+  if (!idempotency) return { outcome: 'fresh' }
+  const { key, inputHash } = idempotency
+  const { count } = await tx.idempotencyKey.createMany({
+    data: [{ actor, key, operation, inputHash, resultId, createdAt: now }],
+    skipDuplicates: true,
+  })
+  if (count === 1) return { outcome: 'fresh' }
+  const first = await tx.idempotencyKey.findUniqueOrThrow({ where: { actor_key: { actor, key } } })
+  return first.operation === operation && first.inputHash === inputHash
+    ? { outcome: 'repeated', resultId: first.resultId }
+    : { outcome: 'keyReused', operation: first.operation }
+}
