@@ -1,0 +1,113 @@
+import type { Logger } from 'pino'
+import type { WebSocket } from 'ws'
+import { agentFrameSchema, heartbeatStaleMs, type AgentFrame, type ApiFrame } from '../../agent/protocol.js'
+
+/** What a session does with what its agent says; made by the gateway. */
+export interface SessionHandlers {
+  hello(frame: FrameOf<'hello'>): Promise<ApiFrame | Refusal>
+  heartbeat(frame: FrameOf<'heartbeat'>): Promise<ApiFrame>
+  nudges(frame: FrameOf<'nudges'>): Promise<void>
+  inventory(frame: FrameOf<'inventory'>): Promise<void>
+  /** A call of the agent: answers its value, or throws. */
+  call(method: string, params: unknown): Promise<unknown>
+}
+
+export type FrameOf<T extends AgentFrame['type']> = Extract<AgentFrame, { type: T }>
+
+export interface Refusal {
+  refused: string
+}
+
+/** WebSocket close codes of the channel, from the range that is free for applications. */
+export const closeCode = { refused: 4409, replaced: 4408, badFrame: 4400, shuttingDown: 1001 } as const
+/** A close reason holds at most 123 bytes. */
+const reasonBytesMost = 120
+
+/**
+ * One connection of one agent. Frames are taken one after another, so that a hello is written before the heartbeat that
+ * follows it. What an agent does not send (because it is frozen while TCP lives on) is not made up: a node's last sign
+ * of life is its own frames.
+ */
+export class AgentSession {
+  private queue: Promise<void> = Promise.resolve()
+  private greeted = false
+  private silence: NodeJS.Timeout | undefined
+
+  constructor(
+    readonly node: { id: string; name: string },
+    private readonly socket: WebSocket,
+    private readonly handlers: SessionHandlers,
+    private readonly log: Logger,
+  ) {
+    socket.on('message', (data) => this.take(String(data)))
+    socket.on('close', () => clearTimeout(this.silence))
+    socket.on('error', (error) => log.debug({ err: error, node: node.id }, "an agent's channel broke"))
+    this.heard()
+  }
+
+  close(code: number, reason: string): void {
+    clearTimeout(this.silence)
+    this.socket.close(code, Buffer.from(reason).subarray(0, reasonBytesMost).toString().replace(/\uFFFD$/, ''))
+  }
+
+  send(frame: ApiFrame): void {
+    if (this.socket.readyState === this.socket.OPEN) this.socket.send(JSON.stringify(frame))
+  }
+
+  private take(text: string): void {
+    this.heard()
+    const frame = frameOf(text)
+    if (!frame) {
+      this.log.warn({ node: this.node.id }, 'an agent sent a frame that this API does not know')
+      return
+    }
+    this.queue = this.queue.then(() => this.answer(frame)).catch((error: unknown) => this.log.warn({ err: error, node: this.node.id, frame: frame.type }, 'an agent was not answered'))
+  }
+
+  private async answer(frame: AgentFrame): Promise<void> {
+    if (frame.type === 'hello') return this.greet(frame)
+    if (!this.greeted) return this.log.debug({ node: this.node.id, frame: frame.type }, 'an agent spoke before its hello')
+    switch (frame.type) {
+      case 'heartbeat':
+        return this.send(await this.handlers.heartbeat(frame))
+      case 'nudges':
+        return this.handlers.nudges(frame)
+      case 'inventory':
+        return this.handlers.inventory(frame)
+      case 'call':
+        return this.serve(frame)
+      default:
+        return // ends of calls that this API has not made
+    }
+  }
+
+  private async greet(frame: FrameOf<'hello'>): Promise<void> {
+    const answer = await this.handlers.hello(frame)
+    if ('refused' in answer) return this.close(closeCode.refused, answer.refused)
+    this.greeted = true
+    this.send(answer)
+  }
+
+  private async serve({ id, method, params }: FrameOf<'call'>): Promise<void> {
+    try {
+      this.send({ type: 'end', id, value: await this.handlers.call(method, params) })
+    } catch (error) {
+      this.send({ type: 'error', id, reason: 'CallFailed', message: error instanceof Error ? error.message : String(error) })
+    }
+  }
+
+  /** A connection over which nothing comes is not kept: its agent has long dialled another one. */
+  private heard(): void {
+    clearTimeout(this.silence)
+    this.silence = setTimeout(() => this.socket.terminate(), heartbeatStaleMs)
+    this.silence.unref()
+  }
+}
+
+function frameOf(text: string): AgentFrame | null {
+  try {
+    return agentFrameSchema.parse(JSON.parse(text))
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,36 @@
+import type { ApplicationSpec } from '../../reconcile/application/spec.js'
+
+/** What is to be previewed: an application as it stands, as it would be changed, or one that does not exist yet. */
+export interface PreviewRequest {
+  /** null = an application that does not exist yet. */
+  resourceId: string | null
+  projectId: string
+  project: string
+  name: string
+  /** The spec to plan for. */
+  spec: ApplicationSpec
+}
+
+export interface PreviewStep {
+  node: string
+  /** One line, as the Temporal UI would show it. */
+  summary: string
+  verb: string
+}
+
+export interface PreviewResult {
+  /** In the order in which they would follow; empty = nothing would change. */
+  steps: PreviewStep[]
+  /** False when planning did not come to an end within its limit. */
+  converges: boolean
+  /** What the plan could not know, e.g. a node that did not answer. */
+  notes: string[]
+}
+
+/**
+ * Runs plan() against effect() from what is there now until nothing is planned any more. Writes nothing. Implemented by
+ * a short workflow; a test gives its own.
+ */
+export interface PreviewPort {
+  preview(request: PreviewRequest): Promise<PreviewResult>
+}

@@ -1,0 +1,63 @@
+/** What a token may do, weakest first: each includes all before it. */
+export const abilities = ['read', 'deploy', 'write', 'admin'] as const
+export type Ability = (typeof abilities)[number]
+
+/** The strongest of a token's abilities; null when it has none. */
+export function strongest(held: readonly string[]): Ability | null {
+  return abilities.findLast((a) => held.includes(a)) ?? null
+}
+
+export function includes(held: readonly string[], needed: Ability): boolean {
+  const top = strongest(held)
+  return top !== null && abilities.indexOf(top) >= abilities.indexOf(needed)
+}
+
+/**
+ * What every operation needs. The one place where it is said: an operation that is not in this table is refused, and a
+ * test compares it with the schema.
+ */
+export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<string, Ability>> = {
+  Query: {
+    viewer: 'read',
+    project: 'read',
+    projects: 'read',
+    resource: 'read',
+    application: 'read',
+    applications: 'read',
+    applicationPlan: 'read',
+    nginxdemo: 'read',
+    nginxdemos: 'read',
+    node: 'read',
+    nodes: 'read',
+    event: 'read',
+    events: 'read',
+    lastResult: 'read',
+    orphans: 'read',
+    tokens: 'admin',
+    audit: 'admin',
+  },
+  Mutation: {
+    projectCreate: 'write',
+    projectDelete: 'write',
+    applicationCreate: 'write',
+    /** Enough for a new image; every other field needs `write` (application.resolver.ts). */
+    applicationUpdate: 'deploy',
+    applicationDelete: 'write',
+    nginxdemoCreate: 'write',
+    nginxdemoUpdate: 'write',
+    nginxdemoDelete: 'write',
+    resourcePause: 'deploy',
+    resourceResume: 'deploy',
+    resyncAll: 'deploy',
+    actionCancel: 'deploy',
+    /** Whatever it may do itself it may hand on; never more (token.resolver.ts). */
+    tokenCreate: 'write',
+    tokenRevoke: 'admin',
+    orphanAdopt: 'admin',
+    orphanRemove: 'admin',
+  },
+  Subscription: {
+    resourceChanged: 'read',
+    events: 'read',
+  },
+}

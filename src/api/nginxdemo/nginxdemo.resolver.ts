@@ -1,0 +1,114 @@
+import { Inject } from '@nestjs/common'
+import { Args, Context, ID, Int, Mutation, Query, Resolver } from '@nestjs/graphql'
+import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
+import { nameSchema } from '../../reconcile/name.js'
+import { nginxdemoSpecSchema, type NginxdemoSpec } from '../../reconcile/nginxdemo/spec.js'
+import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
+import type { GraphqlContext } from '../graphql/context.js'
+import { decodeCursor, nameCursor } from '../graphql/cursor.js'
+import { merged, withoutNulls } from '../graphql/patch.js'
+import { invalidErrors, type UserErrorValue } from '../graphql/user-error.js'
+import { keyErrors, writeContext } from '../graphql/write-context.js'
+import { Nudger } from '../nudge/nudger.service.js'
+import { changeErrors, createErrors } from '../resource/change-errors.js'
+import { NginxdemoCreateInput, NginxdemoUpdateInput } from './nginxdemo.input.js'
+import { Nginxdemo, NginxdemoConnection } from './nginxdemo.model.js'
+import { NginxdemoPayload, type NginxdemoCode } from './nginxdemo.payload.js'
+
+type NginxdemoError = UserErrorValue<NginxdemoCode>
+const kind = 'nginxdemo'
+
+@Resolver(() => Nginxdemo)
+export class NginxdemoResolver {
+  constructor(
+    @Inject(ResourceRepository) private readonly resources: ResourceRepository,
+    @Inject(Nudger) private readonly nudger: Nudger,
+    @Inject(API_OPTIONS) private readonly options: ApiOptions,
+  ) {}
+
+  @Query(() => Nginxdemo, { nullable: true, description: 'One demo; null when there is none with this id.' })
+  async nginxdemo(@Args('id', { type: () => ID }) id: string, @Context() { loaders }: GraphqlContext) {
+    const row = await loaders.resource.load(id)
+    return row?.kind === kind ? row : null
+  }
+
+  @Query(() => NginxdemoConnection, { name: 'nginxdemos', description: 'Demos, by name.' })
+  async list(
+    @Args() args: PageArgs,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null,
+  ) {
+    const filter = { kind, projectId: projectId ?? undefined } as const
+    const page = await this.resources.list(filter, { first: pageSize(args), after: decodeCursor(nameCursor, args.after) })
+    return toConnection(page, args, (r) => ({ name: r.name, id: r.id }))
+  }
+
+  @Mutation(() => NginxdemoPayload, { description: 'Declares a demo.' })
+  async nginxdemoCreate(
+    @Args('input') input: NginxdemoCreateInput,
+    @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
+    key: string | null,
+    @Context() context: GraphqlContext,
+  ): Promise<NginxdemoPayload> {
+    const { projectId, name, ...given } = input
+    const checkedName = nameSchema.safeParse(name)
+    const spec = nginxdemoSpecSchema.safeParse(withoutNulls(given))
+    const errors: NginxdemoError[] = [
+      ...keyErrors(key),
+      ...(checkedName.success ? [] : invalidErrors(checkedName.error, ['input', 'name'])),
+      ...(spec.success ? [] : invalidErrors(spec.error, ['input'])),
+    ]
+    if (errors.length > 0 || !spec.data) return { nginxdemo: null, userErrors: errors }
+    const write = writeContext('nginxdemoCreate', context.actor, this.options.clock(), { key, input })
+    const made = await this.resources.create({ kind, projectId, name, spec: spec.data }, write)
+    if (!('resource' in made)) return { nginxdemo: null, userErrors: createErrors(made, input) }
+    if (made.outcome === 'created') await this.nudge(made.resource, context)
+    return { nginxdemo: made.resource, userErrors: [] }
+  }
+
+  @Mutation(() => NginxdemoPayload, { description: 'Changes what is desired of a demo.' })
+  async nginxdemoUpdate(
+    @Args('id', { type: () => ID }) id: string,
+    @Args('input') input: NginxdemoUpdateInput,
+    @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
+    expectedGeneration: number | null,
+    @Context() context: GraphqlContext,
+  ): Promise<NginxdemoPayload> {
+    const write = writeContext('nginxdemoUpdate', context.actor, this.options.clock())
+    const result = await this.resources.patch<NginxdemoError[]>({ id, kind }, expectedGeneration, changeOf(input), write)
+    if (result.outcome === 'refused') return { nginxdemo: await context.loaders.resource.load(id), userErrors: result.refused }
+    if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
+      return { nginxdemo: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
+    if (result.outcome === 'changed') await this.nudge(result.resource, context)
+    return { nginxdemo: result.resource, userErrors: [] }
+  }
+
+  @Mutation(() => NginxdemoPayload, { description: 'Asks for its deletion.' })
+  async nginxdemoDelete(
+    @Args('id', { type: () => ID }) id: string,
+    @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
+    expectedGeneration: number | null,
+    @Context() context: GraphqlContext,
+  ): Promise<NginxdemoPayload> {
+    const write = writeContext('nginxdemoDelete', context.actor, this.options.clock())
+    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration, write)
+    if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
+      return { nginxdemo: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
+    await this.nudge(result.resource, context)
+    return { nginxdemo: result.resource, userErrors: [] }
+  }
+
+  private async nudge(row: ResourceRow, { loaders }: GraphqlContext): Promise<void> {
+    const project = await loaders.project.load(row.projectId)
+    this.nudger.soon({ id: row.id, kind, project: project?.name ?? '', name: row.name })
+  }
+}
+
+function changeOf({ name, ...patch }: NginxdemoUpdateInput) {
+  return (current: unknown, row: ResourceRow): { spec: NginxdemoSpec } | { refused: NginxdemoError[] } => {
+    if (name !== undefined && name !== row.name)
+      return { refused: [{ field: ['input', 'name'], message: `a name does not change: this one stays «${row.name}»; create another demo instead`, code: 'NAME_IMMUTABLE' }] }
+    const spec = nginxdemoSpecSchema.safeParse(merged(current, patch))
+    return spec.success ? { spec: spec.data } : { refused: invalidErrors(spec.error, ['input']) }
+  }
+}

@@ -1,0 +1,57 @@
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
+import type { DueResource } from '../../persistence/pass-store.js'
+import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+
+/** While Temporal is away, one line a minute says so, and not one a nudge. */
+const logEveryMs = 60_000
+/** Nudges at one time when many resources are nudged. */
+const atOnceMost = 16
+
+/** Nudges after a commit. Nobody waits for them and none fails anything: what is not reached, the sweep finds. */
+@Injectable()
+export class Nudger implements OnApplicationShutdown {
+  private readonly running = new Set<Promise<void>>()
+  private loggedAt = -Infinity
+  private failedSince = 0
+
+  constructor(@Inject(API_OPTIONS) private readonly options: ApiOptions) {}
+
+  soon(resource: DueResource): void {
+    const nudge = this.once(resource).then(() => void this.running.delete(nudge))
+    this.running.add(nudge)
+  }
+
+  /** Nudges many, a few at a time, without anybody waiting. */
+  allSoon(resources: readonly DueResource[]): void {
+    const queue = [...resources]
+    const drain = async (): Promise<void> => {
+      for (let next = queue.shift(); next; next = queue.shift()) await this.once(next)
+    }
+    for (let n = 0; n < Math.min(atOnceMost, resources.length); n++) {
+      const worker = drain().then(() => void this.running.delete(worker))
+      this.running.add(worker)
+    }
+  }
+
+  /** Resolves when nothing is being nudged. */
+  async settled(): Promise<void> {
+    while (this.running.size > 0) await Promise.all(this.running)
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.settled()
+  }
+
+  private async once(resource: DueResource): Promise<void> {
+    try {
+      await this.options.nudges.nudge(resource)
+    } catch (error) {
+      this.failedSince++
+      const now = this.options.clock()
+      if (now - this.loggedAt < logEveryMs) return
+      this.options.log.warn({ err: error, resource: resource.id, failed: this.failedSince }, 'could not nudge; the sweep finds what is out of step')
+      this.loggedAt = now
+      this.failedSince = 0
+    }
+  }
+}
