@@ -34,8 +34,7 @@ export interface WatcherPorts {
  * followed by a full list, so that neither an overflowing event buffer nor a restart of the engine loses anything.
  */
 export class Watcher {
-  /** Of the last event that was seen. */
-  private lastNano = 0n
+  private readonly seen = new SeenEvents()
 
   constructor(private readonly ports: WatcherPorts) {}
 
@@ -54,16 +53,14 @@ export class Watcher {
       }
       if (signal.aborted) return
       retryMs = clock.now() - beganAt > steadyMs ? firstRetryMs : Math.min(retryMs * 2, longestRetryMs)
-      if (this.lastNano > 0n) since = Number(this.lastNano) / 1e9
+      since = this.seen.resumeAt ?? since
       await clock.sleep(retryMs, signal).catch(() => undefined)
     }
   }
 
   private take(event: EngineEvent): void {
-    const nano = BigInt(event.timeNano)
-    if (nano <= this.lastNano) return
-    this.lastNano = nano
-    const at = Number(nano / 1_000_000n)
+    if (!this.seen.add(event)) return
+    const at = Number(BigInt(event.timeNano) / 1_000_000n)
     if (event.labels[label.kind] === systemKind) return this.ports.onSystemEvent(event)
     this.ports.told.byEvent(event, at)
     this.tellProber(event, at)
@@ -82,5 +79,32 @@ export class Watcher {
   private async trackNow(id: string): Promise<void> {
     const container = await this.ports.engine.inspect(id).catch(() => null)
     if (container) this.ports.prober.track(container)
+  }
+}
+
+/** More than come within the overlap of two subscriptions. */
+const rememberedEvents = 1_024
+/** The engine stamps an event before it sends it, so an older stamp may come after a younger one. */
+const overlapNano = 1_000_000_000n
+
+/** Tells an event that a new subscription repeats from one that is new. */
+class SeenEvents {
+  private readonly keys = new Set<string>()
+  private newest = 0n
+
+  /** Seconds from which on a new subscription has to begin; null before the first event. */
+  get resumeAt(): number | null {
+    return this.newest === 0n ? null : Number(this.newest - overlapNano) / 1e9
+  }
+
+  /** False for one that was seen before. */
+  add({ timeNano, containerId, action }: EngineEvent): boolean {
+    const key = `${timeNano} ${containerId} ${action}`
+    if (this.keys.has(key)) return false
+    this.keys.add(key)
+    const [oldest] = this.keys
+    if (this.keys.size > rememberedEvents && oldest !== undefined) this.keys.delete(oldest)
+    if (BigInt(timeNano) > this.newest) this.newest = BigInt(timeNano)
+    return true
   }
 }
