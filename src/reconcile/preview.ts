@@ -28,7 +28,7 @@ export type Ending =
 export type Progress = 'waits' | 'lands' | 'settles'
 
 export interface ConvergeOptions<Desired, Record> {
-  outcomeOf(action: Action, now: number): Ending
+  endingOf(action: Action, observed: Observation[]): Ending
   /** Address for a record that asks for one; null = the network is exhausted. */
   allocate(number: number): string | null
   /** How the world and people's wishes change by themselves until `now`, and when they next will; null = not at all. */
@@ -72,7 +72,7 @@ export function converge<Desired, Record>(
   options: Partial<ConvergeOptions<Desired, Record>> = {},
 ): Convergence<Desired, Record> {
   const {
-    outcomeOf = succeeds,
+    endingOf = succeeds,
     allocate = fakeAddress,
     evolve = (unchanged) => ({ input: unchanged, nextAt: null }),
     progressOf = () => 'settles',
@@ -110,7 +110,7 @@ export function converge<Desired, Record>(
     const stuck = progress.every((p) => p === 'waits') && waitMs === Infinity
     if (stuck && running.length === 0) return { steps, input, plan, complete: true }
     if (running.length > 0 && (stuck || progress.some((p) => p !== 'waits'))) {
-      input = advance(input, running, progress, stuck, outcomeOf)
+      input = advance(input, running, progress, stuck, endingOf)
       idleMs = 0
     } else {
       idleMs = wrote ? 0 : idleMs + waitMs
@@ -163,7 +163,7 @@ function advance<Desired>(
   running: Running[],
   progress: Progress[],
   stuck: boolean,
-  outcomeOf: (action: Action, now: number) => Ending,
+  endingOf: (action: Action, observed: Observation[]) => Ending,
 ): PlanInput<Desired> {
   const now = input.now + roundMs
   const settled: Settled[] = []
@@ -174,7 +174,7 @@ function advance<Desired>(
     const step = stuck ? 'settles' : progress[index]
     if (step === 'waits') return
     const { action } = r
-    const outcome = outcomeOf(action, now)
+    const outcome = endingOf(action, observed)
     if (outcome.ok && !r.landed) {
       observed = effect(observed, action, now, outcome.healthy)
       r.landed = true

@@ -1,4 +1,4 @@
-import type { Settled } from '../action.js'
+import type { Publication, Settled } from '../action.js'
 import type { Failure } from '../backoff.js'
 import type { InFlight, PlanInput } from '../controller.js'
 import { shortHash } from '../hash.js'
@@ -161,11 +161,16 @@ export function inputOf(setup: Setup = {}): PlanInput<ApplicationDesired> {
 
 /** `input` with readers that show all endpoints that were ready when last looked at, whatever became of them since. */
 export function showing(input: PlanInput<ApplicationDesired>): PlanInput<ApplicationDesired> {
+  return withPublished(input, revisionOf(readyPublication(input)))
+}
+
+/** What readers show when they name all endpoints that were ready when last looked at. */
+export function readyPublication(input: PlanInput<ApplicationDesired>): Publication {
   const { project, name } = input.resource
   const { endpoints, releases, spec } = input.desired
   const addresses = endpoints.filter((e) => e.state === 'ready').map((e) => e.address)
   const ports = releases.findLast((r) => r.servingAt !== null && !r.verdict)?.template.ports ?? spec.ports
-  return withPublished(input, revisionOf({ names: [`${name}.${project}.internal`], addresses: addresses.sort(), port: ports?.[0] ?? null }))
+  return { names: [`${name}.${project}.internal`], addresses: addresses.sort(), port: ports?.[0] ?? null }
 }
 
 function withPublished(input: PlanInput<ApplicationDesired>, published: string | null): PlanInput<ApplicationDesired> {
