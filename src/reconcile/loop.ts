@@ -179,7 +179,8 @@ async function pass(ports: LoopPorts, memory: Memory): Promise<{ loaded: LoadedR
   if (begun === null) return null
   const { loaded } = begun
   const decision = begun.decision ?? (await observeAndDecide(ports, loaded, input))
-  memory.settled = memory.settled.slice(told.length)
+  // A superseded pass wrote nothing, so what ended has still to be told.
+  if (!decision.superseded) memory.settled = memory.settled.slice(told.length)
   return { loaded, decision }
 }
 
