@@ -22,6 +22,9 @@ export default defineConfig({
           // Real servers and containers on a small machine: one file at a time, each in a process of its own.
           fileParallelism: false,
           pool: 'forks',
+          globalSetup: 'test/setup/global-setup.ts',
+          // After the unit tests, so that timings are not those of a busy machine.
+          sequence: { groupOrder: 1 },
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
