@@ -2,7 +2,7 @@ import { resultOf } from '../action.js'
 import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
-import { isLive } from './publication.js'
+import { isLive, leaves } from './publication.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
 import { lostImageMessage, lostReplica, resolveKey, runningForMs, serves, type Replica, type World } from './world.js'
 
@@ -113,7 +113,13 @@ function gone(world: World): ApplicationRecord[] {
     .filter((r) => r.endpoint.state === 'draining' && !r.hidden && !r.container && !r.busy)
     .filter((r) => r.endpoint.readyAt === null || r.endpoint.unroutedAt !== null)
     .filter((r) => !world.strays.some((s) => s.container.address === r.endpoint.address))
+    .filter((r) => !leaves(world, r.endpoint.node) || isSilent(world, r.endpoint.node))
     .map(({ endpoint: { release, replica } }) => ({ type: 'endpointGone', release, replica }))
+}
+
+/** Without an endpoint on it, a node that the application leaves is not looked at any more: nothing may be left there. */
+function isSilent({ nodes, input }: World, node: string): boolean {
+  return nodes.some((n) => n.node === node && n.published === null) && !input.inFlight.some((a) => a.key === `publish:${node}`)
 }
 
 function unrouted(world: World): ApplicationRecord[] {
@@ -181,9 +187,12 @@ function allocations(world: World): ApplicationRecord[] {
   const own = world.replicas.filter((r) => r.endpoint.release === target.number)
   const held = new Set(own.map((r) => r.endpoint.replica))
   const missing = Array.from({ length: count }, (_, i) => i).filter((i) => !held.has(i))
-  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining').length
-  // A target must be able to prove itself even when broken leftovers fill every place.
-  const places = Math.max(count + world.surge - staying, own.some((r) => r.wanted) ? 0 : 1)
+  const most = count + world.surge
+  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining')
+  // A target must be able to prove itself even when broken leftovers fill every place. Those that serve leave by
+  // themselves, one after the other: deploys in quick succession wait for them instead of piling up.
+  const mayProve = !own.some((r) => r.wanted) && staying.filter(serves).length < most
+  const places = Math.max(most - staying.length, mayProve ? 1 : 0)
   return missing
     .slice(0, Math.max(0, places))
     .map((replica) => ({ type: 'endpoint', release: target.number, replica, node: input.desired.node }))
