@@ -128,17 +128,20 @@ interface Memory {
   settled: Settled[]
   /** By node: what the action that ended last there saw, or null when it saw nothing. */
   seen: Map<string, Observation | null>
+  /** By node: how often something new became known of it. What an action saw is the newest word only if nothing else did while it ran. */
+  news: Map<string, number>
 }
 
 /** Runs passes until the resource is gone, the run has grown old, or it is stopped. `failures` = failed passes in a row before this run. */
 export async function reconcileLoop(ports: LoopPorts, failures: { count: number }): Promise<LoopEnd> {
-  const memory: Memory = { running: new Map(), settled: [], seen: new Map() }
+  const memory: Memory = { running: new Map(), settled: [], seen: new Map(), news: new Map() }
   const { running } = memory
 
   for (;;) {
     if (ports.stopping()) return await settleAll(running, 'stopped')
     let waitMs: number | null
     let why: string
+    let told = 0
     try {
       const passed = await pass(ports, memory)
       if (passed === null) return await settleAll(running, 'finalized')
@@ -156,10 +159,12 @@ export async function reconcileLoop(ports: LoopPorts, failures: { count: number 
       const message = error instanceof Error ? error.message : String(error)
       ports.failed(message)
       waitMs = backoffMs(failures.count)
+      // What could not be told now is told by the next try, and does not bring it forward; what ends from now on does.
+      told = memory.settled.length
       why = `the next try after: ${message}`
     }
     if (ports.pressure() !== 'none' && running.size === 0 && memory.settled.length === 0) return 'again'
-    await ports.wait(() => memory.settled.length > 0 || ports.stopping(), waitMs, why)
+    await ports.wait(() => memory.settled.length > told || ports.stopping(), waitMs, why)
   }
 }
 
@@ -178,14 +183,15 @@ async function pass(ports: LoopPorts, memory: Memory): Promise<{ loaded: LoadedR
   const begun = await ports.begin({ ...input, seen })
   if (begun === null) return null
   const { loaded } = begun
-  const decision = begun.decision ?? (await observeAndDecide(ports, loaded, input))
+  const decision = begun.decision ?? (await observeAndDecide(ports, memory, loaded, input))
   // A superseded pass wrote nothing, so what ended has still to be told.
   if (!decision.superseded) memory.settled = memory.settled.slice(told.length)
   return { loaded, decision }
 }
 
-async function observeAndDecide(ports: LoopPorts, loaded: LoadedResource, input: PassInput): Promise<Decision> {
+async function observeAndDecide(ports: LoopPorts, memory: Memory, loaded: LoadedResource, input: PassInput): Promise<Decision> {
   const away = new Map(loaded.away.map((a) => [a.node, a.message]))
+  for (const { node } of loaded.observe) learned(memory, node)
   const observed = await Promise.all(
     loaded.observe.map((request): Promise<Observation> => {
       const message = away.get(request.node)
@@ -200,13 +206,19 @@ async function observeAndDecide(ports: LoopPorts, loaded: LoadedResource, input:
 function start(ports: LoopPorts, memory: Memory, action: StartedAction, loaded: LoadedResource, generation: number): void {
   const { key, verb, container, supersedable, node } = action.header
   const look = loaded.observe.find((request) => request.node === node) ?? null
+  const newsAtStart = memory.news.get(node)
   const started = ports.start(action, look)
   const ended = started.ended.then(({ outcome, seen }) => {
     memory.running.delete(key)
     memory.settled = [...memory.settled, { ...outcome, generation }]
-    memory.seen.set(node, seen)
+    memory.seen.set(node, memory.news.get(node) === newsAtStart ? seen : null)
+    learned(memory, node)
   })
   memory.running.set(key, { ended, cancel: () => started.cancel(), state: { key, verb, container, supersedable, generation } })
+}
+
+function learned({ news }: Memory, node: string): void {
+  news.set(node, (news.get(node) ?? 0) + 1)
 }
 
 function inFlightOf(running: Map<string, Running>): InFlight[] {
