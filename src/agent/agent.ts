@@ -24,7 +24,7 @@ import type { AgentLog } from './log.js'
 import { serveLogs } from './log-calls.js'
 import { NodeConditions } from './node-conditions.js'
 import { networkName, NodeNetwork } from './node-network.js'
-import { NudgeQueue } from './nudge-queue.js'
+import { NudgeQueue, type SendNudges } from './nudge-queue.js'
 import { createObserver } from './observer.js'
 import { OwnEffects } from './own-effects.js'
 import { systemClock } from './ports.js'
@@ -64,6 +64,9 @@ export class Agent {
   private readonly executor: Executor
   private readonly observer: (request: ObserveRequest) => Promise<Observation>
 
+  /** Also hears what is told to the API. */
+  onNudges: SendNudges | null = null
+
   constructor(
     private readonly config: AgentConfig,
     private readonly log: AgentLog,
@@ -92,7 +95,10 @@ export class Agent {
       },
       serve: serveLogs(instance, this.engine),
     })
-    this.nudges = new NudgeQueue((resources, why) => this.channel.nudge(resources, why))
+    this.nudges = new NudgeQueue((resources, why) => {
+      this.channel.nudge(resources, why)
+      this.onNudges?.(resources, why)
+    })
     this.prober = new Prober({ run: runner.run, clock, onChange: (resource, why) => this.nudges.nudge(resource, why) })
     this.network = new NodeNetwork({ instance, stateDir, engine: this.engine, resolvers: (subnet) => this.dns.resolversFor(subnet) })
     this.dns = new DnsServer({ ...common, network: this.network, client })

@@ -1,0 +1,255 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { containerSpecSchema, type ContainerSpec } from '../../reconcile/action.js'
+import type { Engine, EngineEvent, EngineNetwork } from './engine.js'
+
+/** One engine with what the suite needs around it. Everything that it makes is removed by `dispose`. */
+export interface EngineUnderTest {
+  engine: Engine
+  /** Does not exist at the start. */
+  network: EngineNetwork
+  /** Addresses in the network, outside its dynamic range. */
+  addresses: [string, string]
+  /** Labels that nothing else on the engine carries. */
+  labels: Record<string, string>
+  /** A local image whose container runs until it is asked to end, and then ends with 0. */
+  image: string
+  /** A reference whose registry cannot be reached. */
+  unreachableImage: string
+  /** Environment with which the image's container ends at once, with this exit code. */
+  exitingEnv(code: number): [string, string][]
+  /** As a person would: behind the engine's back. */
+  pause(name: string): Promise<void>
+  removeNetwork(): Promise<void>
+  dispose(): Promise<void>
+}
+
+/** What every Engine has to do: run against Docker, and against the model of it that the simulation uses. */
+export function engineContract(name: string, open: () => Promise<EngineUnderTest>): void {
+  describe(`Engine contract: ${name}`, () => {
+    let world: EngineUnderTest
+    let engine: Engine
+    let serial = 0
+
+    beforeAll(async () => {
+      world = await open()
+      engine = world.engine
+      await engine.ensureNetwork(world.network, world.labels)
+    })
+    afterEach(async () => {
+      for (const container of await engine.list(world.labels)) await engine.remove(container.id, true)
+    })
+    afterAll(() => world.dispose())
+
+    const spec = (change: Partial<ContainerSpec> = {}): ContainerSpec =>
+      containerSpecSchema.parse({
+        name: `ek-contract-${process.pid}-${++serial}`,
+        image: world.image,
+        labels: { ...world.labels, serial: String(serial) },
+        env: [],
+        address: null,
+        restartPolicy: 'no',
+        stopGraceSeconds: 5,
+        ...change,
+      })
+    const create = async (change: Partial<ContainerSpec> = {}) => {
+      const wanted = spec(change)
+      const { id } = await engine.create(wanted, world.network)
+      return { ...wanted, id }
+    }
+    const until = async (holds: () => Promise<boolean>) => {
+      const deadline = Date.now() + 10_000
+      while (!(await holds())) {
+        if (Date.now() > deadline) throw new Error('it did not come about within 10 s')
+        await sleep(20)
+      }
+    }
+    const failure = (reason: string, retryable: boolean) => expect.objectContaining({ name: 'EngineFailure', reason, retryable })
+
+    it('nothing of these labels -> an empty list; no such name -> null', async () => {
+      expect(await engine.list(world.labels)).toEqual([])
+      expect(await engine.inspect('ek-no-such-container')).toBeNull()
+    })
+
+    it('created -> found by name, id and labels, not yet started', async () => {
+      const made = await create({ address: world.addresses[0], restartPolicy: 'unless-stopped' })
+      const found = await engine.inspect(made.name)
+      expect(found).toMatchObject({
+        id: made.id,
+        name: made.name,
+        labels: made.labels,
+        state: 'created',
+        exitCode: null,
+        startedAt: null,
+        restartCount: 0,
+        restartPolicy: 'unless-stopped',
+        address: world.addresses[0],
+      })
+      expect(await engine.inspect(made.id)).toEqual(found)
+      expect(await engine.list(world.labels)).toEqual([found])
+      expect(found?.imageId).toBe(await engine.imageId(world.image))
+    })
+
+    it('a name twice -> NameTaken, and the first one is untouched', async () => {
+      const made = await create()
+      await expect(engine.create(spec({ name: made.name }), world.network)).rejects.toEqual(failure('NameTaken', true))
+      expect((await engine.inspect(made.name))?.id).toBe(made.id)
+    })
+
+    it('an image that is not here -> ImageMissing', async () => {
+      await expect(create({ image: `sha256:${'0'.repeat(64)}` })).rejects.toEqual(failure('ImageMissing', true))
+      expect(await engine.imageId(`sha256:${'0'.repeat(64)}`)).toBeNull()
+    })
+
+    it('started -> running at its address; started again -> fine', async () => {
+      const made = await create({ address: world.addresses[0] })
+      const before = Date.now()
+      await engine.start(made.name)
+      const found = await engine.inspect(made.name)
+      expect(found).toMatchObject({ state: 'running', address: world.addresses[0], exitCode: null })
+      expect(found?.startedAt).toBeGreaterThan(before - 5_000)
+      await engine.start(made.id)
+      expect((await engine.inspect(made.name))?.startedAt).toBe(found?.startedAt)
+    })
+
+    it('no address asked for -> one from the network', async () => {
+      const made = await create()
+      await engine.start(made.name)
+      expect((await engine.inspect(made.name))?.address).toMatch(/^\d+\.\d+\.\d+\.\d+$/)
+    })
+
+    it('an absent one started -> NotFound', async () => {
+      await expect(engine.start('ek-no-such-container')).rejects.toEqual(failure('NotFound', true))
+    })
+
+    it('a fixed address held by another -> AddressInUse until that one is gone', async () => {
+      const [address] = world.addresses
+      const holder = await create({ address })
+      await engine.start(holder.name)
+      const wanting = await create({ address })
+      await expect(engine.start(wanting.name)).rejects.toEqual(failure('AddressInUse', true))
+      expect((await engine.inspect(wanting.name))?.state).toBe('created')
+      await engine.remove(holder.name, true)
+      await engine.start(wanting.name)
+      expect((await engine.inspect(wanting.name))?.address).toBe(address)
+    })
+
+    it('stopped -> ended by itself within its grace; stopped again, or absent -> fine', async () => {
+      const made = await create()
+      await engine.start(made.name)
+      await engine.stop(made.name, 5)
+      expect(await engine.inspect(made.name)).toMatchObject({ state: 'exited', exitCode: 0 })
+      await engine.stop(made.name, 5)
+      await engine.stop('ek-no-such-container', 5)
+    })
+
+    it('stopped under unless-stopped -> stays stopped; started again -> the same container', async () => {
+      const made = await create({ restartPolicy: 'unless-stopped' })
+      await engine.start(made.name)
+      await engine.stop(made.name, 5)
+      await sleep(300)
+      expect((await engine.inspect(made.name))?.state).toBe('exited')
+      await engine.start(made.name)
+      expect(await engine.inspect(made.name)).toMatchObject({ id: made.id, state: 'running' })
+    })
+
+    it('removed -> gone; a running one only by force; an absent one -> fine', async () => {
+      const made = await create()
+      await engine.start(made.name)
+      await expect(engine.remove(made.name, false)).rejects.toEqual(expect.objectContaining({ name: 'EngineFailure' }))
+      await engine.remove(made.name, true)
+      expect(await engine.inspect(made.name)).toBeNull()
+      await engine.remove(made.name, true)
+      const never = await create()
+      await engine.remove(never.name, false)
+      expect(await engine.inspect(never.name)).toBeNull()
+    })
+
+    it('it ends by itself -> exited with its code; under unless-stopped it is started again and counted', async () => {
+      const once = await create({ env: world.exitingEnv(3) })
+      await engine.start(once.name)
+      await until(async () => (await engine.inspect(once.name))?.state === 'exited')
+      expect(await engine.inspect(once.name)).toMatchObject({ exitCode: 3, oomKilled: false, restartCount: 0 })
+      const again = await create({ env: world.exitingEnv(3), restartPolicy: 'unless-stopped' })
+      await engine.start(again.name)
+      await until(async () => ((await engine.inspect(again.name))?.restartCount ?? 0) > 0)
+    })
+
+    it('another restart policy -> shown; of an absent one -> NotFound', async () => {
+      const made = await create()
+      await engine.start(made.name)
+      await engine.setRestartPolicy(made.name, 'unless-stopped')
+      expect((await engine.inspect(made.name))?.restartPolicy).toBe('unless-stopped')
+      await engine.setRestartPolicy(made.name, 'no')
+      expect((await engine.inspect(made.name))?.restartPolicy).toBe('no')
+      await expect(engine.setRestartPolicy('ek-no-such-container', 'no')).rejects.toEqual(failure('NotFound', true))
+    })
+
+    it('paused by somebody -> shown, and unpaused', async () => {
+      const made = await create()
+      await engine.start(made.name)
+      await world.pause(made.name)
+      expect((await engine.inspect(made.name))?.state).toBe('paused')
+      await engine.unpause(made.name)
+      expect((await engine.inspect(made.name))?.state).toBe('running')
+    })
+
+    it('an image that no registry gave -> an id and no digest', async () => {
+      expect(await engine.imageId(world.image)).toMatch(/^sha256:[0-9a-f]{64}$/)
+      expect(await engine.imageId((await engine.imageId(world.image)) ?? '')).toBe(await engine.imageId(world.image))
+      expect(await engine.repoDigest(world.image)).toBeNull()
+      expect(await engine.imageId(world.unreachableImage)).toBeNull()
+    })
+
+    it('a registry out of reach -> RegistryUnreachable, for a digest and for a pull', async () => {
+      const { signal } = new AbortController()
+      await expect(engine.remoteDigest(world.unreachableImage, signal)).rejects.toEqual(failure('RegistryUnreachable', true))
+      await expect(engine.pull(world.unreachableImage, signal)).rejects.toEqual(failure('RegistryUnreachable', true))
+    })
+
+    it('the network twice -> kept; with another subnet -> refused', async () => {
+      await engine.ensureNetwork(world.network, world.labels)
+      await expect(engine.ensureNetwork({ ...world.network, subnet: '10.9.0.0/20' }, world.labels)).rejects.toEqual(
+        expect.objectContaining({ name: 'EngineFailure', retryable: false }),
+      )
+    })
+
+    it('the network vanished -> NetworkMissing; made again, a container that never ran starts', async () => {
+      const made = await create()
+      await world.removeNetwork()
+      try {
+        await expect(engine.start(made.name)).rejects.toEqual(failure('NetworkMissing', true))
+      } finally {
+        await engine.ensureNetwork(world.network, world.labels)
+      }
+      await engine.start(made.name)
+      expect((await engine.inspect(made.name))?.state).toBe('running')
+    })
+
+    it('events -> of these labels only, with name and time; told again from an earlier time on', async () => {
+      const from = Date.now() / 1000 - 0.001
+      const heard: EngineEvent[] = []
+      const stop = new AbortController()
+      const listening = engine.events(world.labels, from, (event) => heard.push(event), stop.signal)
+      const made = await create()
+      await engine.start(made.name)
+      await engine.remove(made.name, true)
+      const mine = () => heard.filter((e) => e.containerId === made.id)
+      await until(async () => mine().some((e) => e.action === 'destroy'))
+      const actions = mine().map((e) => e.action)
+      expect(actions.filter((a) => ['create', 'start', 'die', 'destroy'].includes(a))).toEqual(['create', 'start', 'die', 'destroy'])
+      expect(mine().every((e) => e.containerName === made.name)).toBe(true)
+      expect(heard.every((e) => Object.entries(world.labels).every(([key, value]) => e.labels[key] === value))).toBe(true)
+      expect(Number(mine()[0]?.timeNano) / 1e9).toBeGreaterThan(from)
+      stop.abort()
+      await listening
+
+      const repeated: EngineEvent[] = []
+      const stopAgain = new AbortController()
+      const again = engine.events(world.labels, from, (event) => repeated.push(event), stopAgain.signal)
+      await until(async () => repeated.some((e) => e.action === 'destroy' && e.containerId === made.id))
+      stopAgain.abort()
+      await again
+    })
+  })
+}

@@ -1,0 +1,24 @@
+import { label } from '../../src/reconcile/labels.js'
+import { DockerodeEngine } from '../../src/adapters/docker/dockerode-engine.js'
+import { engineContract } from '../../src/adapters/docker/engine.contract.js'
+import { networkName } from '../../src/agent/node-network.js'
+import { nodeSubnetOf } from '../../src/agent/node-subnet.js'
+import { openDockerWorld, testApp } from './docker-world.js'
+
+engineContract('Docker', async () => {
+  const world = await openDockerWorld()
+  const subnet = nodeSubnetOf(world.subnet)
+  const name = networkName(world.instance)
+  return {
+    engine: new DockerodeEngine(),
+    network: { name, subnet: subnet.cidr, gateway: subnet.gateway, dynamicRange: subnet.dynamicRange, mtu: 1380, dns: [] },
+    addresses: [world.address(1), world.address(2)],
+    labels: { [label.instance]: world.instance },
+    image: testApp,
+    unreachableImage: '127.0.0.1:1/evenkeel/none:1',
+    exitingEnv: (code) => [['EXIT_CODE', String(code)]],
+    pause: (container) => world.docker.getContainer(container).pause() as Promise<void>,
+    removeNetwork: () => world.docker.getNetwork(name).remove() as Promise<void>,
+    dispose: world.clear,
+  }
+})
