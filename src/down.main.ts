@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import Docker from 'dockerode'
-import { instanceOf, requireInstanceId } from './embedded/home.js'
+import { homeAt, instanceOf, type Home } from './embedded/home.js'
 import { removeOwned } from './embedded/owned-things.js'
 import { endLeftoverPostgres } from './embedded/postgres.js'
 import { PidFile } from './embedded/processes.js'
@@ -26,17 +26,17 @@ const STOP_GRACE_MS = 90_000
 const progress = new Progress((line) => console.log(line))
 
 try {
-  await down(readSettings().home)
+  await down(homeAt(readSettings().home))
 } catch (error) {
   console.error(reasonOf(error))
   process.exitCode = 1
 }
 
-async function down(home: string): Promise<void> {
-  const own = await instanceOf(home)
-  const instance = values.instance === undefined ? own : requireInstanceId(values.instance)
+async function down(home: Home): Promise<void> {
+  const own = await instanceOf(home.path)
+  const instance = values.instance ?? own
   if (instance === undefined) {
-    console.log(`There is no instance in ${home}: nothing to do. (--instance ID removes what another one left.)`)
+    console.log(`There is no instance in ${home.path}: nothing to do. (--instance ID removes what another one left.)`)
     return
   }
   if (instance === own) await progress.step('Control plane', () => stopControlPlane(home))
@@ -45,14 +45,14 @@ async function down(home: string): Promise<void> {
     log(`removed ${count.containers} containers, ${count.networks} networks, ${count.volumes} volumes`)
   })
   if (instance === own && values.volumes) {
-    await progress.step('State directory', () => rm(home, { recursive: true, force: true }))
+    await progress.step('State directory', () => rm(home.path, { recursive: true, force: true }))
   }
 }
 
 /** The supervisor ends its parts; if it was killed, what it left behind is ended here. */
-async function stopControlPlane(home: string): Promise<void> {
+async function stopControlPlane(home: Home): Promise<void> {
   await supervisorPidFile(home).end('SIGTERM', STOP_GRACE_MS)
-  for (const name of ['agent', 'worker', 'api']) await new PidFile(join(home, 'run', `${name}.pid`)).end()
-  await new PidFile(join(home, 'temporal', 'temporal.pid')).end()
-  await endLeftoverPostgres(join(home, 'postgres'))
+  for (const name of ['agent', 'worker', 'api']) await new PidFile(join(home.runDir, `${name}.pid`)).end()
+  await new PidFile(join(home.temporalDir, 'temporal.pid')).end()
+  await endLeftoverPostgres(home.postgresDir)
 }

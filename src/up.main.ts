@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { requireInstanceId } from './embedded/home.js'
 import { Progress } from './embedded/progress.js'
 import { reasonOf } from './embedded/reason.js'
 import { up } from './embedded/up.js'
@@ -34,12 +33,12 @@ try {
 async function supervise(): Promise<void> {
   const interrupt = new AbortController()
   onShutdown(() => interrupt.abort(new Error('Interrupted.')))
-  const options = { signal: interrupt.signal, ...(values.adopt === undefined ? {} : { adopt: requireInstanceId(values.adopt) }) }
-  const instance = await up(readSettings(), options, new Progress(say))
+  const options = { signal: interrupt.signal, ...(values.adopt === undefined ? {} : { adopt: values.adopt }) }
+  const stop = await up(readSettings(), options, new Progress(say))
   tell({ ready: true })
   if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort')
   say('Stopping the control plane; containers go on running.')
-  await instance.stop()
+  await stop()
   process.exit(0)
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Initialised } from '../bootstrap/initialise.js'
 import { controlQueue, nodeQueue } from '../reconcile/kind.js'
 import type { Settings } from '../settings.js'
 import { searchAttributeTypes } from '../../workflows/messages.js'
@@ -11,9 +12,6 @@ import { PROJECT_ROOT } from './project-root.js'
 import type { SetupLog } from './setup-log.js'
 import type { Part } from './supervisor.js'
 import { startTemporal } from './temporal.js'
-
-/** The API's own word on whether it can serve. */
-const API_READY_PATH = '/health/ready'
 
 export function postgresPart(settings: Settings, home: Home, log: SetupLog, started: (url: string) => void): Part {
   return {
@@ -60,7 +58,7 @@ export function apiPart(settings: Settings, home: Home, env: Readonly<Record<str
     env,
     runDir: home.runDir,
     before: () => requireFreePort(settings.apiPort, 'the API', 'EVENKEEL_API_PORT', settings.listen),
-    probe: () => requireAnswer(`http://${localAddress(settings.listen)}:${settings.apiPort}${API_READY_PATH}`),
+    probe: () => requireAnswer(`${apiUrlOf(settings)}/healthz`),
   })
 }
 
@@ -75,14 +73,15 @@ export function workerPart(settings: Settings, home: Home, env: Readonly<Record<
   })
 }
 
-export function agentPart(settings: Settings, home: Home, nodeId: string, env: Readonly<Record<string, string>>): Part {
+export function agentPart(settings: Settings, home: Home, made: Initialised, env: Readonly<Record<string, string>>): Part {
   return nodePart({
     name: 'agent',
     entry: entryOf('agent.main'),
+    args: [made.agentConfigFile],
     env,
     runDir: home.runDir,
     probe: (pid) =>
-      requirePoller({ ...temporalOf(settings), queue: nodeQueue(nodeId, 'short'), type: TaskQueueType.activity, pid }),
+      requirePoller({ ...temporalOf(settings), queue: nodeQueue(made.node.id, 'short'), type: TaskQueueType.activity, pid }),
   })
 }
 
@@ -95,8 +94,9 @@ function temporalOf({ temporalAddress, temporalNamespace }: Settings): { address
 }
 
 /** What listens everywhere is reached from here by the loopback address. */
-export function localAddress(listen: string): string {
-  return listen === '0.0.0.0' || listen === '::' ? '127.0.0.1' : listen
+export function apiUrlOf({ listen, apiPort }: Settings): string {
+  const everywhere = listen === '0.0.0.0' || listen === '::'
+  return `http://${everywhere ? '127.0.0.1' : listen}:${apiPort}`
 }
 
 async function requireAnswer(url: string): Promise<void> {

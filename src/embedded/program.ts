@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
+import { lastWords } from './last-words.js'
 
 export interface RunOptions {
   readonly cwd?: string
@@ -39,7 +40,7 @@ export function run(file: string, args: readonly string[], options: RunOptions =
         if (!error) return resolve(stdout)
         const code = error.code ?? (error.killed ? `killed after ${options.timeoutMs} ms` : (error.signal ?? undefined))
         reject(
-          new ProgramError([file, ...args.slice(0, 2)].join(' '), code, lastLines(stderr || stdout || error.message), stdout),
+          new ProgramError([file, ...args.slice(0, 2)].join(' '), code, lastWords(stderr || stdout || error.message), stdout),
         )
       },
     )
@@ -61,14 +62,4 @@ export async function executable(path: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-/** The end of a program's output on one line: enough to see why, short enough to print. */
-export function lastLines(text: string, count = 4): string {
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-    .slice(-count)
-    .join(' | ')
 }

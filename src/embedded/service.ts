@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdirSync, openSync, closeSync, renameSync, statSync, readFileSync, fstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lastLines } from './program.js'
+import { lastWords } from './last-words.js'
 import { reasonOf } from './reason.js'
 
 /** A log that grew beyond this is set aside at the next start; one old log is kept. */
@@ -104,7 +104,7 @@ export class Service {
   }
 
   private failure(what: string): Error {
-    const said = lastLines(this.output())
+    const said = lastWords(this.output())
     return new Error(`${this.spec.name} ${what}${said ? `; it said: ${said}` : ''} (log: ${this.spec.logFile})`)
   }
 }

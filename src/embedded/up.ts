@@ -1,51 +1,47 @@
-import { join } from 'node:path'
 import type Docker from 'dockerode'
-import { openDatabase } from '../persistence/database.js'
-import { homePaths, type Settings } from '../settings.js'
+import { join } from 'node:path'
+import { ensureDemo, type Demo } from '../bootstrap/demo.js'
+import { initialise, type Initialised } from '../bootstrap/initialise.js'
+import { openDatabase, type Database } from '../persistence/database.js'
+import type { Settings } from '../settings.js'
+import { NudgeClient } from '../temporal/nudge.client.js'
 import { cacheDir } from './cache-dir.js'
-import { ensureDemo, waitForDemo } from './demo.js'
 import { ensureDocker } from './docker-engine.js'
 import { openHome, type Home } from './home.js'
 import { ensureImage } from './images/ensure-image.js'
 import { COREDNS_IMAGE, NGINX_IMAGE } from './images/stand-ins.js'
-import { waitForNode } from './local-node.js'
 import { migrate } from './migrate.js'
 import { instancesOn } from './owned-things.js'
-import { agentPart, apiPart, localAddress, postgresPart, temporalPart, workerPart } from './parts.js'
+import { agentPart, apiPart, apiUrlOf, postgresPart, temporalPart, workerPart } from './parts.js'
 import { PidFile } from './processes.js'
 import type { Progress } from './progress.js'
-import { provision } from './provision.js'
+import type { SetupLog } from './setup-log.js'
 import { Supervisor } from './supervisor.js'
 import { ensureTemporalBinary } from './temporal.js'
+import { waitForControlPlane, waitForReady } from './wait-ready.js'
 
 export interface UpOptions {
-  /** Take over the containers of an instance whose state directory was lost. */
+  /** Take over what an instance owns whose state directory was lost. */
   readonly adopt?: string
   /** Ends a start that is under way. */
   readonly signal: AbortSignal
 }
 
-/** An instance that runs under our supervision. */
-export interface RunningInstance {
-  readonly home: Home
-  stop(): Promise<void>
-}
-
 /** The file that says which process supervises this state directory. */
-export function supervisorPidFile(homePath: string): PidFile {
-  return new PidFile(join(homePath, 'run', 'supervisor.pid'))
+export function supervisorPidFile(home: Home): PidFile {
+  return new PidFile(join(home.runDir, 'supervisor.pid'))
 }
 
 /**
- * Starts everything, in the order in which one needs the other, and returns when the demo is Ready.
- * A step that fails stops what was started before it.
+ * Starts everything, in the order in which one needs the other, and returns when the demo is Ready: with the way to
+ * stop it all again. A step that fails stops what was started before it.
  */
-export async function up(settings: Settings, options: UpOptions, progress: Progress): Promise<RunningInstance> {
-  const home = await openHome(settings.home, options.adopt)
-  const lock = supervisorPidFile(home.path)
+export async function up(settings: Settings, options: UpOptions, progress: Progress): Promise<() => Promise<void>> {
+  const home = await openHome(settings.home)
+  const lock = supervisorPidFile(home)
   if (!lock.claim(process.pid)) {
     throw new Error(
-      `Evenkeel already runs for ${home.path} (process ${lock.running()}). Stop it with \`npm run down\` or Ctrl-C where it runs.`,
+      `Evenkeel already runs for ${home.path} (process ${lock.running()}). \`npm run down\`, or Ctrl-C where it runs, stops it.`,
     )
   }
   const supervisor = new Supervisor((line) => progress.say(`${new Date().toISOString()} ${line}`))
@@ -54,8 +50,9 @@ export async function up(settings: Settings, options: UpOptions, progress: Progr
     lock.remove()
   }
   try {
-    await Promise.race([startAll(settings, home, supervisor, progress), whenAborted(options.signal)])
-    return { home, stop }
+    const start = new Start(settings, home, supervisor, progress)
+    await Promise.race([start.all(options.adopt), whenAborted(options.signal)])
+    return stop
   } catch (error) {
     await stop()
     throw error
@@ -71,98 +68,118 @@ function whenAborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-async function startAll(settings: Settings, home: Home, supervisor: Supervisor, progress: Progress): Promise<void> {
-  const docker = await progress.step('Docker engine', ensureDocker)
-  await tellOtherInstances(docker, home, progress)
-  await progress.step('Images', async (log) => {
-    for (const image of [COREDNS_IMAGE, NGINX_IMAGE]) await ensureImage(docker, image, log)
-  })
-  const databaseUrl = await progress.step('PostgreSQL', (log) => startDatabase(settings, home, supervisor, log))
-  await progress.step('Database schema', async (log) => {
-    for (const name of await migrate(databaseUrl)) log(`applied ${name}`)
-  })
-  const { nodeId } = await progress.step('Keys and local node', () => provision(settings, home, databaseUrl))
-  await progress.step('Temporal', async (log) => {
+/** One start of an instance, step by step. */
+class Start {
+  constructor(
+    private readonly settings: Settings,
+    private readonly home: Home,
+    private readonly supervisor: Supervisor,
+    private readonly progress: Progress,
+  ) {}
+
+  async all(adopt: string | undefined): Promise<void> {
+    const { progress } = this
+    const docker = await progress.step('Docker engine', ensureDocker)
+    await progress.step('Images', (log) => ensureImages(docker, log))
+    const databaseUrl = await progress.step('PostgreSQL', (log) => this.postgres(log))
+    await progress.step('Database schema', (log) => applyMigrations(databaseUrl, log))
+    const db = openDatabase(databaseUrl, 3)
+    try {
+      const made = await progress.step('Keys and local node', () =>
+        initialise({ settings: this.settings, db, ...(adopt === undefined ? {} : { adoptInstance: adopt }) }),
+      )
+      await tellOtherInstances(docker, made.instance, progress)
+      await this.controlPlane(databaseUrl, made)
+      const demo = await this.demo(db)
+      progress.say(this.summary(made, demo))
+    } finally {
+      await db.$disconnect()
+    }
+  }
+
+  private async postgres(log: SetupLog): Promise<string> {
+    if (this.settings.databaseUrl) return this.settings.databaseUrl
+    let url = ''
+    await this.supervisor.start(postgresPart(this.settings, this.home, log, (started) => (url = started)))
+    return url
+  }
+
+  private async controlPlane(databaseUrl: string, made: Initialised): Promise<void> {
+    const { settings, home, supervisor, progress } = this
+    await progress.step('Temporal', (log) => this.temporal(log))
+    const env = environmentOf(settings, databaseUrl)
+    await progress.step('API', () => supervisor.start(apiPart(settings, home, env)))
+    await progress.step('Control worker', () => supervisor.start(workerPart(settings, home, env)))
+    // An agent has no access to the database, wherever it runs.
+    await progress.step('Agent', () => supervisor.start(agentPart(settings, home, made, environmentOf(settings, ''))))
+    await progress.step('Canary', (log) => waitForControlPlane(apiUrlOf(settings), log))
+  }
+
+  private async temporal(log: SetupLog): Promise<void> {
+    const { settings, home, supervisor } = this
     if (settings.temporalAddress !== `127.0.0.1:${settings.temporalPort}`) return // somebody else's
     const binary = await ensureTemporalBinary({ cacheDir: cacheDir(), log })
     await supervisor.start(temporalPart(settings, home, binary, log))
-  })
-  const env = environmentOf(settings, databaseUrl)
-  await progress.step('API', () => supervisor.start(apiPart(settings, home, env)))
-  await progress.step('Control worker', () => supervisor.start(workerPart(settings, home, env)))
-  await startNodeAndDemo(settings, home, supervisor, progress, databaseUrl, nodeId)
-}
+  }
 
-async function startNodeAndDemo(
-  settings: Settings,
-  home: Home,
-  supervisor: Supervisor,
-  progress: Progress,
-  databaseUrl: string,
-  nodeId: string,
-): Promise<void> {
-  const db = openDatabase(databaseUrl, 2)
-  try {
-    const since = new Date()
-    await progress.step('Agent', () => supervisor.start(agentPart(settings, home, nodeId, environmentOf(settings, undefined))))
-    await progress.step('Node', (log) => waitForNode(db, nodeId, since, log))
-    const demo = await ensureDemo(db, settings.demoPort)
-    if (demo) await progress.step('Demo', (log) => waitForDemo(db, demo, log))
-    progress.say(summary(settings, home, demo?.hostPort, progress.total()))
-  } finally {
-    await db.$disconnect()
+  private async demo(db: Database): Promise<Demo> {
+    const { settings, progress } = this
+    return progress.step('Demo', async (log) => {
+      const demo = await ensureDemo(db, settings)
+      const nudges = await NudgeClient.connect(settings.temporalAddress, settings.temporalNamespace)
+      await nudges.nudge(demo).finally(() => nudges.close())
+      await waitForReady(db, demo.id, log)
+      return demo
+    })
+  }
+
+  private summary(made: Initialised, demo: Demo): string {
+    const { settings, home, progress } = this
+    const lines = [
+      ['GraphQL', `${apiUrlOf(settings)}/graphql`],
+      ['Owner token', made.ownerTokenFile],
+      ['Temporal UI', settings.temporalUiUrl],
+      ['Demo', `http://127.0.0.1:${demo.hostPort}`],
+      ['Logs', home.runDir],
+    ] as const
+    return [
+      '',
+      `Evenkeel is ready after ${progress.total()} (instance ${made.instance}, node ${made.node.name}).`,
+      '',
+      ...lines.map(([name, value]) => `  ${name.padEnd(13)} ${value}`),
+      '',
+      'Ctrl-C stops the control plane, and containers go on running. `npm run down` removes them.',
+    ].join('\n')
   }
 }
 
-async function startDatabase(
-  settings: Settings,
-  home: Home,
-  supervisor: Supervisor,
-  log: (line: string) => void,
-): Promise<string> {
-  if (settings.databaseUrl) return settings.databaseUrl
-  let url = ''
-  await supervisor.start(postgresPart(settings, home, log, (started) => (url = started)))
-  return url
+async function ensureImages(docker: Docker, log: SetupLog): Promise<void> {
+  for (const image of [COREDNS_IMAGE, NGINX_IMAGE]) await ensureImage(docker, image, log)
+}
+
+async function applyMigrations(databaseUrl: string, log: SetupLog): Promise<void> {
+  for (const name of await migrate(databaseUrl)) log(`applied ${name}`)
 }
 
 /**
  * What a process of ours is told by its environment. Secrets travel here and not in arguments, which everybody on the
- * machine can read; an agent gets no database.
+ * machine can read.
  */
-function environmentOf(settings: Settings, databaseUrl: string | undefined): Record<string, string> {
+function environmentOf(settings: Settings, databaseUrl: string): Record<string, string> {
   return {
     EVENKEEL_HOME: settings.home,
     EVENKEEL_TEMPORAL_ADDRESS: settings.temporalAddress,
     EVENKEEL_TEMPORAL_UI_URL: settings.temporalUiUrl,
-    EVENKEEL_DATABASE_URL: databaseUrl ?? '',
+    EVENKEEL_DATABASE_URL: databaseUrl,
   }
 }
 
 /** Containers of an instance whose state directory is elsewhere, or lost, are never touched; a person decides. */
-async function tellOtherInstances(docker: Docker, home: Home, progress: Progress): Promise<void> {
+async function tellOtherInstances(docker: Docker, own: string, progress: Progress): Promise<void> {
   for (const [instance, containers] of await instancesOn(docker)) {
-    if (instance === home.instance) continue
-    progress.say(`    This engine also runs ${containers} containers of instance ${instance}. They are left alone.`)
-    progress.say(`    Was its state directory lost? \`npm run up -- --adopt ${instance}\` in a new one takes them over,`)
+    if (instance === own) continue
+    progress.say(`    This engine also has ${containers} containers of instance ${instance}; they are left alone.`)
+    progress.say(`    Was its state directory lost? \`npm run up -- --adopt ${instance}\` takes them over,`)
     progress.say(`    \`npm run down -- --instance ${instance}\` removes them.`)
   }
-}
-
-function summary(settings: Settings, home: Home, demoPort: number | undefined, total: string): string {
-  const lines: [string, string][] = [
-    ['GraphQL', `http://${localAddress(settings.listen)}:${settings.apiPort}/graphql`],
-    ['Owner token', homePaths(home.path).ownerToken],
-    ['Temporal UI', settings.temporalUiUrl],
-    ...(demoPort === undefined ? [] : [['Demo', `http://127.0.0.1:${demoPort}`] as [string, string]]),
-    ['Logs', home.runDir],
-  ]
-  return [
-    '',
-    `Evenkeel is ready after ${total} (instance ${home.instance}).`,
-    '',
-    ...lines.map(([name, value]) => `  ${name.padEnd(13)} ${value}`),
-    '',
-    'Ctrl-C stops the control plane, and containers go on running. `npm run down` removes them.',
-  ].join('\n')
 }

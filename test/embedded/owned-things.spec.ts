@@ -1,6 +1,6 @@
 import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newInstanceId } from '../../src/embedded/home.js'
+import { newInstanceId } from '../../src/persistence/id.js'
 import { instancesOn, removeOwned } from '../../src/embedded/owned-things.js'
 import { label } from '../../src/reconcile/labels.js'
 import { ensureTestImage, testAppImage } from '../setup/test-images.js'
