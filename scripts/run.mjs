@@ -18,6 +18,7 @@ const PROGRAMS = {
   migrate: { file: 'dist/src/embedded/migrate.main.js', compiled: true },
   'migration:new': { file: 'dist/src/embedded/migration-new.main.js', compiled: true },
   test: { file: 'scripts/test.mjs' },
+  'compose:check': { file: 'scripts/compose-check.mjs' },
   typecheck: { file: packageProgram('typescript', 'bin', 'tsc'), args: ['--noEmit', '-p', 'tsconfig.json'] },
   lint: { file: packageProgram('oxlint', 'bin', 'oxlint') },
   format: { file: packageProgram('prettier', 'bin', 'prettier.cjs') },
