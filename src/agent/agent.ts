@@ -22,7 +22,7 @@ import { hostRoutes } from './host-routes.js'
 import { Housekeeping } from './housekeeping.js'
 import type { AgentLog } from './log.js'
 import { serveLogs } from './log-calls.js'
-import { NodeConditions } from './node-conditions.js'
+import { NodeConditions, type NodeCondition } from './node-conditions.js'
 import { networkName, NodeNetwork } from './node-network.js'
 import { NudgeQueue, type SendNudges } from './nudge-queue.js'
 import { createObserver } from './observer.js'
@@ -40,6 +40,8 @@ export const agentVersion = '0.1.0'
 
 const sweepMs = 30_000
 const collectMs = 10 * 60_000
+/** Time for the first probes of what is found at the start, so that each resource is told once. */
+const firstLookMs = 300
 
 type Frame<T extends AgentFrame['type']> = Extract<AgentFrame, { type: T }>
 
@@ -152,6 +154,7 @@ export class Agent {
 
   start(): void {
     const { signal } = this.stopping
+    this.nudges.hold(firstLookMs)
     void this.watcher.run(signal)
     void this.channel.run(signal)
     this.timers.push(setInterval(() => void this.lookAround(), sweepMs))
@@ -172,6 +175,11 @@ export class Agent {
     this.stopping.abort()
     for (const timer of this.timers) clearInterval(timer)
     this.prober.stop()
+  }
+
+  /** What the next heartbeat tells of this node. */
+  get nodeConditions(): NodeCondition[] {
+    return this.conditions.all()
   }
 
   private controlNow(): number {

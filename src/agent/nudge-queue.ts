@@ -10,19 +10,29 @@ export class NudgeQueue {
   private readonly pending = new Map<string, { resource: ResourceRef; why: string }>()
   private timer: NodeJS.Timeout | null = null
 
+  private held = false
+
   constructor(private readonly send: SendNudges) {}
+
+  /** Nothing is told for `ms`: a new agent finds everything at once, and first probes follow within moments. */
+  hold(ms: number): void {
+    this.held = true
+    if (this.timer) clearTimeout(this.timer)
+    this.timer = setTimeout(() => this.flush(), ms)
+  }
 
   /** `urgent`: something is missing that may have served, so nothing is waited for. */
   nudge(resource: ResourceRef, why: string, urgent = false): void {
     if (resource.resource === '') return
     this.pending.set(`${resource.kind}:${resource.resource}`, { resource, why })
-    if (urgent) this.flush()
+    if (urgent && !this.held) this.flush()
     else this.timer ??= setTimeout(() => this.flush(), debounceMs)
   }
 
   flush(): void {
     if (this.timer) clearTimeout(this.timer)
     this.timer = null
+    this.held = false
     const byWhy = new Map<string, ResourceRef[]>()
     for (const { resource, why } of this.pending.values()) byWhy.set(why, [...(byWhy.get(why) ?? []), resource])
     this.pending.clear()

@@ -1,0 +1,133 @@
+import { rmSync } from 'node:fs'
+import { Resolver } from 'node:dns/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dnsContainerName } from '../../src/agent/dns-server.js'
+import { nodeSubnetOf } from '../../src/agent/node-subnet.js'
+import { publisherPaths } from '../../src/agent/publisher.js'
+import type { Publication } from '../../src/reconcile/action.js'
+import { openAgentWorld, until, type AgentWorld } from './agent-world.js'
+
+let world: AgentWorld
+let resolver: Resolver
+let server: string
+
+beforeAll(async () => {
+  world = await openAgentWorld()
+  server = nodeSubnetOf(world.subnet).gateway
+  resolver = new Resolver({ timeout: 500, tries: 1 })
+  resolver.setServers([server])
+  await until(() => condition('DNSReady')?.status === 'True', 20_000)
+})
+afterAll(() => world.close())
+
+const condition = (type: string) => world.agent.nodeConditions.find((c) => c.type === type)
+const publication = (addresses: string[], name = 'web.shop.internal'): Publication => ({ names: [name], addresses, port: 8080 })
+const publish = (shown: Publication | null, revision: string, resource = 'app_a') =>
+  world.act('publishEndpoints', { publication: shown, revision }, { resource, key: `publish ${resource}` })
+const lookup = async (name: string) => (await resolver.resolve4(name).catch((error: { code: string }) => [error.code])).sort()
+
+describe('publishEndpoints on a real resolver', () => {
+  it('answers when the name does, with all addresses and no other', async () => {
+    await publish(publication(['10.0.0.9', '10.0.0.8']), 'r1')
+    expect(await lookup('web.shop.internal')).toEqual(['10.0.0.8', '10.0.0.9'])
+    expect((await world.observe('app_a')).published).toBe('r1')
+    await publish(publication(['10.0.0.7']), 'r2')
+    expect(await lookup('web.shop.internal')).toEqual(['10.0.0.7'])
+    expect((await world.observe('app_a')).published).toBe('r2')
+  })
+
+  it('a hundred replicas -> all of them, though they do not fit into one datagram', async () => {
+    const addresses = Array.from({ length: 100 }, (_, i) => `10.1.1.${i + 1}`)
+    await publish(publication(addresses, 'big.shop.internal'), 'r1', 'app_big')
+    expect((await lookup('big.shop.internal')).length).toBe(100)
+  })
+
+  it('taken away -> no such name', async () => {
+    await publish(null, 'none')
+    expect(await lookup('web.shop.internal')).toEqual(['ENOTFOUND'])
+    expect((await world.observe('app_a')).published).toBeNull()
+  })
+
+  it('a name that nobody has -> no such name, not a failure of the server', async () => {
+    expect(await lookup('nobody.shop.internal')).toEqual(['ENOTFOUND'])
+  })
+
+  it('a single label -> no such name, at once', async () => {
+    const began = Date.now()
+    expect(await lookup('postgres')).toEqual(['ENOTFOUND'])
+    expect(Date.now() - began).toBeLessThan(200)
+  })
+
+  it('twenty changes -> each is shown within a second', async () => {
+    const took: number[] = []
+    for (let i = 1; i <= 20; i++) {
+      const began = Date.now()
+      await publish(publication([`10.2.0.${i}`]), `c${i}`)
+      took.push(Date.now() - began)
+      expect(await lookup('web.shop.internal')).toEqual([`10.2.0.${i}`])
+    }
+    took.sort((a, b) => a - b)
+    expect(took.at(-1)).toBeLessThan(1_500)
+  })
+})
+
+describe('names inside a container', () => {
+  it('the short name works inside its project and the full one everywhere', async () => {
+    const spec = world.spec('app_dns', { image: 'busybox:latest', entrypoint: ['sleep', '1000'], dnsSearch: ['shop.internal'] })
+    delete spec.labels['evenkeel.probe']
+    await publish(publication(['10.3.0.1']), 'in-container')
+    await world.ensure(spec, 0)
+    expect(await run(spec.name, ['nslookup', 'web.shop.internal'])).toContain('10.3.0.1')
+    expect(await run(spec.name, ['cat', '/etc/resolv.conf'])).toMatch(/search shop\.internal[\s\S]*ndots:1/)
+    expect(await run(spec.name, ['ping', '-c', '1', '-W', '1', 'web'])).toContain('(10.3.0.1)')
+  })
+
+  async function run(container: string, command: string[]): Promise<string> {
+    const exec = await world.docker.getContainer(container).exec({ Cmd: command, AttachStdout: true, AttachStderr: true })
+    const stream = await exec.start({})
+    let text = ''
+    for await (const chunk of stream) text += String(chunk)
+    return text
+  }
+})
+
+describe('the resolver', () => {
+  it('the canary -> containers are reachable and reach the resolver', async () => {
+    await until(() => condition('DNSReachable') !== undefined, 20_000)
+    expect(condition('ContainersReachable')).toMatchObject({ status: 'True' })
+    expect(condition('DNSReachable')).toMatchObject({ status: 'True' })
+  })
+
+  it('removed by somebody -> back within seconds, with the same answers', async () => {
+    await publish(publication(['10.3.0.2']), 'before')
+    await world.docker.getContainer(dnsContainerName(world.instance)).remove({ force: true })
+    const ms = await until(async () => (await lookup('web.shop.internal'))[0] === '10.3.0.2', 10_000)
+    expect(ms).toBeLessThan(8_000)
+  })
+
+  it('killed -> Docker itself brings it back', async () => {
+    world.agent.stop()
+    await world.docker.getContainer(dnsContainerName(world.instance)).kill().catch(() => undefined)
+    // A kill by hand is a stop for unless-stopped, so the process is killed as a crash would.
+    await world.docker.getContainer(dnsContainerName(world.instance)).start().catch(() => undefined)
+    const { Pid } = (await world.docker.getContainer(dnsContainerName(world.instance)).inspect()).State
+    process.kill(Pid, 'SIGKILL')
+    await until(async () => (await lookup('web.shop.internal'))[0] === '10.3.0.2', 10_000)
+    world.restartAgent()
+  })
+
+  it('paused by somebody -> what is published meanwhile is shown as soon as it is back', async () => {
+    await world.docker.getContainer(dnsContainerName(world.instance)).pause()
+    await publish(publication(['10.3.0.3']), 'silent')
+    expect((await world.observe('app_a')).published).toBe('silent')
+    await until(async () => (await lookup('web.shop.internal'))[0] === '10.3.0.3', 10_000)
+  })
+
+  it('a new agent on the same files -> published without being told again', async () => {
+    world.restartAgent()
+    expect((await world.observe('app_a')).published).toBe('silent')
+    rmSync(join(publisherPaths(world.stateDir).fragments, 'app_a.json'))
+    expect((await world.observe('app_a')).published).toBeNull()
+  })
+})
