@@ -2,12 +2,17 @@ import { Global, Module, type DynamicModule } from '@nestjs/common'
 import { AgentsModule } from './agents/agents.module.js'
 import { API_OPTIONS, type ApiOptions } from './api.options.js'
 import { ApplicationModule } from './application/application.module.js'
+import { AuditModule } from './audit/audit.module.js'
 import { AuthModule } from './auth/auth.module.js'
+import { ChangeModule } from './change/change.module.js'
+import { EventModule } from './event/event.module.js'
 import { GraphqlEndpointModule, LoaderModule } from './graphql/graphql-endpoint.module.js'
 import { HealthModule } from './health/health.module.js'
+import { MetricsModule } from './metrics/metrics.module.js'
 import { NginxdemoModule } from './nginxdemo/nginxdemo.module.js'
 import { NodeModule } from './node/node.module.js'
 import { NudgeModule } from './nudge/nudge.module.js'
+import { OrphanModule } from './orphan/orphan.module.js'
 import { PersistenceModule } from './persistence.module.js'
 import { ProjectModule } from './project/project.module.js'
 import { ResourceModule } from './resource/resource.module.js'
@@ -29,15 +34,20 @@ export class ApiModule {
         LoaderModule,
         AuthModule,
         NudgeModule,
+        ChangeModule,
         GraphqlEndpointModule,
         AgentsModule,
         HealthModule,
+        MetricsModule,
         ResourceModule,
         ProjectModule,
         ApplicationModule,
         NginxdemoModule,
         NodeModule,
+        EventModule,
+        OrphanModule,
         TokenModule,
+        AuditModule,
       ],
     }
   }

@@ -4,6 +4,8 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import type { Logger } from 'pino'
 import { ApiModule } from './api.module.js'
 import type { ApiOptions } from './api.options.js'
+import { measured, pageForBrowsers, refusedBody } from './http-middleware.js'
+import { Metrics } from './metrics/metrics.service.js'
 
 /** The API as an application that does not listen yet. */
 export async function createApi(options: ApiOptions): Promise<NestExpressApplication> {
@@ -13,8 +15,11 @@ export async function createApi(options: ApiOptions): Promise<NestExpressApplica
     abortOnError: false,
     forceCloseConnections: true,
   })
-  app.useBodyParser('json', { limit: options.limits.bodyBytes })
   app.disable('x-powered-by')
+  app.use(measured(app.get(Metrics)))
+  app.use('/graphql', pageForBrowsers)
+  app.useBodyParser('json', { limit: options.limits.bodyBytes })
+  app.use(refusedBody(options.limits.bodyBytes))
   return app
 }
 

@@ -49,11 +49,24 @@ export class EventRepository {
     return row?.id ?? 0n
   }
 
-  /** Oldest first, for those who follow. */
-  async after(filter: EventFilter, after: bigint, limit: number): Promise<EventRow[]> {
-    return this.db.event.findMany({ where: { ...whereOf(filter), id: { gt: after } }, orderBy: { id: 'asc' }, take: limit })
+  /** Oldest first, at most ten thousand: for those who follow and missed something. */
+  async after(filter: EventFilter, after: bigint): Promise<EventRow[]> {
+    return this.db.event.findMany({ where: { ...whereOf(filter), id: { gt: after } }, orderBy: { id: 'asc' }, take: followedMost })
+  }
+
+  /** Oldest first, of each resource behind its own mark. */
+  async afterEach(marks: readonly { resourceId: string; after: bigint }[], projectId: string | undefined): Promise<EventRow[]> {
+    const ids = marks.map((m) => m.resourceId)
+    const afters = marks.map((m) => m.after)
+    return this.db.$queryRaw<EventRow[]>`
+      SELECT e.* FROM unnest(${ids}::text[], ${afters}::bigint[]) AS m(id, after)
+      JOIN "Event" e ON e."resourceId" = m.id AND e.id > m.after
+      WHERE (${projectId ?? null}::text IS NULL OR e."projectId" = ${projectId ?? null})
+      ORDER BY e.id LIMIT ${followedMost}`
   }
 }
+
+const followedMost = 10_000
 
 function whereOf({ resourceId, projectId }: EventFilter) {
   return { ...(resourceId === undefined ? {} : { resourceId }), ...(projectId === undefined ? {} : { projectId }) }

@@ -1,7 +1,7 @@
 import type { Database } from './database.js'
 import { newProjectId } from './id.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
-import { auditPlain, claimKey, refuse, transact, type WriteContext } from './write.js'
+import { auditIdle, auditPlain, claimKey, refuse, transact, type WriteContext } from './write.js'
 
 export interface ProjectRow {
   id: string
@@ -52,7 +52,9 @@ export class ProjectRepository {
       if (claim.outcome === 'keyReused') return claim
       if (claim.outcome === 'repeated') {
         const project = await tx.project.findUnique({ where: { id: claim.resultId } })
-        return project ? { outcome: 'repeated', project } : { outcome: 'goneSince', id: claim.resultId }
+        if (!project) return { outcome: 'goneSince', id: claim.resultId }
+        await auditIdle(tx, context, project, 'repeated')
+        return { outcome: 'repeated', project }
       }
       const [project] = await tx.project.createManyAndReturn({
         data: [{ id, name, createdAt: context.now }],

@@ -5,7 +5,7 @@ import type { Database, Transaction } from './database.js'
 import { newResourceId } from './id.js'
 import type { DueResource } from './pass-store.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
-import { claimKey, refuse, tell, transact, type WriteContext } from './write.js'
+import { auditIdle, claimKey, refuse, tell, transact, type WriteContext } from './write.js'
 
 /** A resource as it stands in its row. `spec` was checked by its kind's schema when it was written. */
 export interface ResourceRow {
@@ -143,7 +143,7 @@ export class ResourceRepository {
       const changed = change(resource.spec, resource)
       if ('refused' in changed) return { outcome: 'refused', refused: changed.refused }
       const { spec } = changed
-      if (canonicalJson(spec) === canonicalJson(resource.spec)) return { outcome: 'unchanged', resource }
+      if (canonicalJson(spec) === canonicalJson(resource.spec)) return unchanged(tx, resource, context)
       const generation = resource.generation + 1
       const written = await tx.resource.update({
         where: { id },
@@ -167,7 +167,7 @@ export class ResourceRepository {
     return transact<ChangeResult>(this.db, async (tx) => {
       const resource = await lock(tx, selector)
       if (!resource) return { outcome: 'notFound' }
-      if (resource.paused === paused && resource.pausedReason === reason) return { outcome: 'unchanged', resource }
+      if (resource.paused === paused && resource.pausedReason === reason) return unchanged(tx, resource, context)
       const written = await tx.resource.update({
         where: { id: resource.id },
         data: { paused, pausedReason: paused ? reason : null, nextPassDueAt: context.now, updatedAt: context.now },
@@ -193,7 +193,7 @@ export class ResourceRepository {
     return transact<ChangeResult>(this.db, async (tx) => {
       const resource = await lock(tx, selector)
       if (!resource) return { outcome: 'notFound' }
-      if (resource.deletionRequestedAt) return { outcome: 'unchanged', resource }
+      if (resource.deletionRequestedAt) return unchanged(tx, resource, context)
       if (expectedGeneration !== null && expectedGeneration !== resource.generation) return { outcome: 'stale', resource }
       const generation = resource.generation + 1
       const written = await tx.resource.update({
@@ -301,7 +301,9 @@ export async function createResource(tx: Transaction, draft: ResourceDraft, cont
   if (claim.outcome === 'keyReused') return claim
   if (claim.outcome === 'repeated') {
     const resource = await tx.resource.findUnique({ where: { id: claim.resultId }, select: resourceColumns })
-    return resource ? { outcome: 'repeated', resource } : { outcome: 'goneSince', id: claim.resultId }
+    if (!resource) return { outcome: 'goneSince', id: claim.resultId }
+    await auditIdle(tx, context, { id: resource.id, workflowId: toldOf(resource).workflowId }, 'repeated')
+    return { outcome: 'repeated', resource }
   }
 
   // The lock keeps the project from being deleted between this look and the insert.
@@ -341,6 +343,11 @@ export async function createResource(tx: Transaction, draft: ResourceDraft, cont
     after: spec,
   })
   return { outcome: 'created', resource }
+}
+
+async function unchanged(tx: Transaction, resource: ResourceRow, context: WriteContext): Promise<{ outcome: 'unchanged'; resource: ResourceRow }> {
+  await auditIdle(tx, context, { id: resource.id, workflowId: toldOf(resource).workflowId }, 'unchanged')
+  return { outcome: 'unchanged', resource }
 }
 
 async function lock(tx: Transaction, { id, kind }: ResourceSelector): Promise<ResourceRow | null> {

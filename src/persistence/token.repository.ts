@@ -1,7 +1,7 @@
 import type { Database } from './database.js'
 import { newTokenId } from './id.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
-import { auditPlain, claimKey, transact, type WriteContext } from './write.js'
+import { auditIdle, auditPlain, claimKey, transact, type WriteContext } from './write.js'
 
 /** A token without its hash: the hash never leaves the repository. */
 export interface TokenRow {
@@ -80,7 +80,9 @@ export class TokenRepository {
       if (claim.outcome === 'keyReused') return claim
       if (claim.outcome === 'repeated') {
         const token = await tx.apiToken.findUnique({ where: { id: claim.resultId }, select: tokenColumns })
-        return token ? { outcome: 'repeated', token } : { outcome: 'goneSince', id: claim.resultId }
+        if (!token) return { outcome: 'goneSince', id: claim.resultId }
+        await auditIdle(tx, context, token, 'repeated')
+        return { outcome: 'repeated', token }
       }
       const { name, hash, abilities, expiresAt } = draft
       const token = await tx.apiToken.create({
@@ -97,7 +99,10 @@ export class TokenRepository {
       if (id === ownerTokenId) return { outcome: 'owner' }
       const token = await tx.apiToken.findUnique({ where: { id }, select: tokenColumns })
       if (!token) return { outcome: 'notFound' }
-      if (token.revokedAt) return { outcome: 'unchanged', token }
+      if (token.revokedAt) {
+        await auditIdle(tx, context, token, 'unchanged')
+        return { outcome: 'unchanged', token }
+      }
       const revoked = await tx.apiToken.update({ where: { id }, data: { revokedAt: context.now }, select: tokenColumns })
       await auditPlain(tx, context, id, { name: token.name, abilities: token.abilities }, null)
       return { outcome: 'revoked', token: revoked }

@@ -56,6 +56,20 @@ export async function auditPlain(
     VALUES (${actor}, ${ability}, ${operation}, ${subject}, ${jsonText(before)}::jsonb, ${jsonText(after)}::jsonb, 'ok', ${now})`
 }
 
+/** An audit entry for an operation that had nothing to change: it was so already, or a key repeated an earlier call. */
+export async function auditIdle(
+  tx: Transaction,
+  context: WriteContext,
+  subject: { id: string; workflowId?: string | null },
+  outcome: 'unchanged' | 'repeated',
+): Promise<void> {
+  const { actor, ability, operation, now } = context
+  await tx.auditEntry.create({
+    data: { actor, ability, operation, resourceId: subject.id, workflowId: subject.workflowId ?? null, outcome, at: now },
+    select: { id: true },
+  })
+}
+
 function jsonText(value: unknown): string | null {
   return value === undefined || value === null ? null : JSON.stringify(value)
 }

@@ -31,7 +31,7 @@ export class ApplicationResolver {
   ) {}
 
   @Query(() => Application, { nullable: true, description: 'One application; null when there is none with this id.' })
-  async application(@Args('id', { type: () => ID }) id: string, @Context() { loaders }: GraphqlContext) {
+  async application(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { loaders }: GraphqlContext) {
     const row = await loaders.resource.load(id)
     return row?.kind === kind ? row : null
   }
@@ -49,7 +49,7 @@ export class ApplicationResolver {
 
   @Mutation(() => ApplicationPayload, { description: 'Declares an application. It runs as soon as its loop has looked.' })
   async applicationCreate(
-    @Args('input') input: ApplicationCreateInput,
+    @Args('input', { type: () => ApplicationCreateInput, description: 'What is wanted.' }) input: ApplicationCreateInput,
     @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
     key: string | null,
     @Context() context: GraphqlContext,
@@ -70,8 +70,8 @@ export class ApplicationResolver {
     description: 'Changes what is desired. The ability deploy is enough for a new image; other fields need write.',
   })
   async applicationUpdate(
-    @Args('id', { type: () => ID }) id: string,
-    @Args('input') input: ApplicationUpdateInput,
+    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Args('input', { type: () => ApplicationUpdateInput, description: 'What is wanted.' }) input: ApplicationUpdateInput,
     @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
     expectedGeneration: number | null,
     @Context() context: GraphqlContext,
@@ -94,7 +94,7 @@ export class ApplicationResolver {
 
   @Mutation(() => ApplicationPayload, { description: 'Asks for its deletion: containers, addresses and records go, step by step, as its conditions tell.' })
   async applicationDelete(
-    @Args('id', { type: () => ID }) id: string,
+    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
     expectedGeneration: number | null,
     @Context() context: GraphqlContext,

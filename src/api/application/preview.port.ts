@@ -12,7 +12,7 @@ export interface PreviewRequest {
 }
 
 export interface PreviewStep {
-  node: string
+  nodeId: string
   /** One line, as the Temporal UI would show it. */
   summary: string
   verb: string

@@ -5,6 +5,8 @@ export interface Actor {
   tokenId: string
   name: string
   abilities: readonly string[]
+  /** null = never. */
+  expiresAt: Date | null
 }
 
 export function may(actor: Actor, needed: Ability): boolean {

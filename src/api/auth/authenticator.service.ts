@@ -36,7 +36,7 @@ export class Authenticator {
     const token = /^Bearer\s+(\S+)$/i.exec(authorization ?? '')?.[1]
     if (token === undefined || !looksLikeToken(token, 'evk')) return null
     const row = await this.tokens.findLiving(hashToken(token), new Date(this.options.clock()))
-    return row ? { tokenId: row.id, name: row.name, abilities: row.abilities } : null
+    return row ? { tokenId: row.id, name: row.name, abilities: row.abilities, expiresAt: row.expiresAt } : null
   }
 }
 

@@ -45,7 +45,7 @@ export interface Connection<Node> {
 
 /** The connection type of `node`. Made by a function, because every list has the same shape. */
 export function connectionOf<Node>(node: Type<Node>, name: string): Type<Connection<Node>> {
-  @ObjectType(`${name}Edge`, { description: `A ${name} in a list, with its place in it.` })
+  @ObjectType(`${name}Edge`, { description: `One entry of a list of ${name}, with its place in it.` })
   class Edge {
     @Field(() => String, { description: 'The place in the list: "after" this begins behind it.' })
     cursor!: string

@@ -1,23 +1,45 @@
 import type { ApolloServerPlugin } from '@apollo/server'
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo'
 import { Global, Module } from '@nestjs/common'
-import { GraphQLModule, type BuildSchemaOptions } from '@nestjs/graphql'
+import { GraphQLModule } from '@nestjs/graphql'
 import type { IncomingMessage } from 'node:http'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import { AuthModule } from '../auth/auth.module.js'
-import { Authenticator, tooMany } from '../auth/authenticator.service.js'
-import { RateLimiter } from '../limits/rate-limiter.js'
+import { Authenticator } from '../auth/authenticator.service.js'
 import { parsedTokensMost, refuseHeavy } from '../limits/operation-weight.js'
+import { MetricsModule } from '../metrics/metrics.module.js'
+import { Metrics } from '../metrics/metrics.service.js'
 import type { GraphqlContext } from './context.js'
+import { schemaOptions } from './schema-options.js'
 import { LoaderFactory } from './loaders.js'
+import { OperationRate } from './operation-rate.service.js'
+import { SubscriptionGateway } from './subscription.gateway.js'
 import { toldError } from './told-error.js'
 
-/** How the schema is made from the classes; the same for the server and for the committed schema.graphql. */
-export const schemaOptions: BuildSchemaOptions = { dateScalarMode: 'isoDate' }
-
 @Global()
-@Module({ providers: [LoaderFactory], exports: [LoaderFactory] })
+@Module({ providers: [LoaderFactory, OperationRate], exports: [LoaderFactory, OperationRate] })
 export class LoaderModule {}
+
+/** Counts operations by their first field: names that callers give would make series without end. */
+function counting(metrics: Metrics): ApolloServerPlugin {
+  return {
+    async requestDidStart() {
+      return {
+        async willSendResponse({ operation, response }) {
+          const [first] = operation?.selectionSet.selections ?? []
+          const { body } = response
+          const failed = body.kind === 'single' && (body.singleResult.errors?.length ?? 0) > 0
+          metrics.operations.inc({
+            type: operation?.operation ?? 'invalid',
+            // Only what the schema knows was resolved: an operation that failed before is counted without its field.
+            field: first?.kind === 'Field' && (!failed || body.singleResult.data) ? first.name.value : '',
+            outcome: failed ? 'error' : 'ok',
+          })
+        },
+      }
+    },
+  }
+}
 
 function refusingHeavy({ limits }: ApiOptions): ApolloServerPlugin {
   return {
@@ -36,11 +58,9 @@ function refusingHeavy({ limits }: ApiOptions): ApolloServerPlugin {
   imports: [
     GraphQLModule.forRootAsync<ApolloDriverConfig>({
       driver: ApolloDriver,
-      imports: [AuthModule, LoaderModule],
-      inject: [API_OPTIONS, Authenticator, LoaderFactory],
-      useFactory: (options: ApiOptions, authenticator: Authenticator, loaders: LoaderFactory): ApolloDriverConfig => {
-        const { operationsPerSecond, operationsBurst } = options.limits
-        const rate = new RateLimiter(operationsPerSecond, operationsBurst, options.clock)
+      imports: [AuthModule, LoaderModule, MetricsModule],
+      inject: [API_OPTIONS, Authenticator, LoaderFactory, OperationRate, Metrics],
+      useFactory: (options: ApiOptions, authenticator: Authenticator, loaders: LoaderFactory, rate: OperationRate, metrics: Metrics): ApolloDriverConfig => {
         return {
           path: '/graphql',
           autoSchemaFile: true,
@@ -52,16 +72,17 @@ function refusingHeavy({ limits }: ApiOptions): ApolloServerPlugin {
           includeStacktraceInErrorResponses: false,
           persistedQueries: false,
           parseOptions: { maxTokens: parsedTokensMost },
-          plugins: [refusingHeavy(options)],
+          plugins: [refusingHeavy(options), counting(metrics)],
           formatError: (formatted, error) => toldError(formatted, error, options.log),
           context: async ({ req }: { req: IncomingMessage }): Promise<GraphqlContext> => {
             const actor = await authenticator.authenticate(req.headers.authorization, req.socket.remoteAddress ?? '')
-            if (!rate.take(actor.tokenId)) throw tooMany('too many operations with this token: slow down')
+            rate.take(actor)
             return { actor, loaders: loaders.create() }
           },
         }
       },
     }),
   ],
+  providers: [SubscriptionGateway],
 })
 export class GraphqlEndpointModule {}

@@ -28,7 +28,7 @@ export class NginxdemoResolver {
   ) {}
 
   @Query(() => Nginxdemo, { nullable: true, description: 'One demo; null when there is none with this id.' })
-  async nginxdemo(@Args('id', { type: () => ID }) id: string, @Context() { loaders }: GraphqlContext) {
+  async nginxdemo(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { loaders }: GraphqlContext) {
     const row = await loaders.resource.load(id)
     return row?.kind === kind ? row : null
   }
@@ -45,7 +45,7 @@ export class NginxdemoResolver {
 
   @Mutation(() => NginxdemoPayload, { description: 'Declares a demo.' })
   async nginxdemoCreate(
-    @Args('input') input: NginxdemoCreateInput,
+    @Args('input', { type: () => NginxdemoCreateInput, description: 'What is wanted.' }) input: NginxdemoCreateInput,
     @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
     key: string | null,
     @Context() context: GraphqlContext,
@@ -68,8 +68,8 @@ export class NginxdemoResolver {
 
   @Mutation(() => NginxdemoPayload, { description: 'Changes what is desired of a demo.' })
   async nginxdemoUpdate(
-    @Args('id', { type: () => ID }) id: string,
-    @Args('input') input: NginxdemoUpdateInput,
+    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Args('input', { type: () => NginxdemoUpdateInput, description: 'What is wanted.' }) input: NginxdemoUpdateInput,
     @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
     expectedGeneration: number | null,
     @Context() context: GraphqlContext,
@@ -85,7 +85,7 @@ export class NginxdemoResolver {
 
   @Mutation(() => NginxdemoPayload, { description: 'Asks for its deletion.' })
   async nginxdemoDelete(
-    @Args('id', { type: () => ID }) id: string,
+    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
     expectedGeneration: number | null,
     @Context() context: GraphqlContext,

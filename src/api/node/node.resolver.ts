@@ -13,7 +13,7 @@ export class NodeResolver {
   constructor(@Inject(ResourceRepository) private readonly resources: ResourceRepository) {}
 
   @Query(() => Node, { nullable: true, description: 'One node; null when there is none with this id.' })
-  async node(@Args('id', { type: () => ID }) id: string, @Context() { loaders }: GraphqlContext) {
+  async node(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { loaders }: GraphqlContext) {
     const row = await loaders.resource.load(id)
     return row?.kind === kind ? row : null
   }

@@ -20,7 +20,7 @@ export class ProjectResolver {
   ) {}
 
   @Query(() => Project, { nullable: true, description: 'One project; null when there is none with this id.' })
-  project(@Args('id', { type: () => ID }) id: string, @Context() { loaders }: GraphqlContext) {
+  project(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { loaders }: GraphqlContext) {
     return loaders.project.load(id)
   }
 
@@ -36,7 +36,7 @@ export class ProjectResolver {
 
   @Mutation(() => ProjectCreatePayload, { description: 'Makes a project.' })
   async projectCreate(
-    @Args('input') input: ProjectCreateInput,
+    @Args('input', { type: () => ProjectCreateInput, description: 'What is wanted.' }) input: ProjectCreateInput,
     @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
     key: string | null,
     @Context() { actor }: GraphqlContext,
@@ -59,7 +59,7 @@ export class ProjectResolver {
   }
 
   @Mutation(() => ProjectDeletePayload, { description: 'Removes an empty project.' })
-  async projectDelete(@Args('id', { type: () => ID }) id: string, @Context() { actor }: GraphqlContext): Promise<ProjectDeletePayload> {
+  async projectDelete(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { actor }: GraphqlContext): Promise<ProjectDeletePayload> {
     const result = await this.projects.delete(id, writeContext('projectDelete', actor, this.options.clock()))
     switch (result.outcome) {
       case 'deleted':

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, Parent, ResolveField, Resolver } from '@nestjs/graphql'
+import { Args, Context, ID, Parent, ResolveField, Resolver } from '@nestjs/graphql'
+import type { TransitionRow } from '../../persistence/condition.repository.js'
 import type { ResourceRow } from '../../persistence/resource.repository.js'
 import { isReconciledKind, workflowIdOf } from '../../reconcile/kind.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
@@ -9,7 +10,7 @@ import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, numberCursor } from '../graphql/cursor.js'
 import { Project } from '../project/project.model.js'
 import { nodeConditions } from '../node/node-conditions.js'
-import { Condition, ConditionTransitionConnection } from './condition.model.js'
+import { Condition, ConditionTransition, ConditionTransitionConnection } from './condition.model.js'
 import { Pass, Reconciled, Reconciler } from './reconciled.model.js'
 
 /** The fields that every kind has. */
@@ -51,5 +52,13 @@ export class ReconciledResolver {
   async events(@Parent() row: ResourceRow, @Args() args: PageArgs, @Context() { loaders }: GraphqlContext) {
     const page = await loaders.events({ first: pageSize(args), after: decodeCursor(numberCursor, args.after) }).load(row.id)
     return toConnection(page, args, (e) => String(e.id))
+  }
+}
+
+@Resolver(() => ConditionTransition)
+export class TransitionResolver {
+  @ResolveField(() => ID, { description: 'Its number; later ones are higher.' })
+  id(@Parent() { id }: TransitionRow): string {
+    return String(id)
   }
 }

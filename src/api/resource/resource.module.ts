@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common'
-import { ReconciledResolver } from './reconciled.resolver.js'
+import { ReconciledResolver, TransitionResolver } from './reconciled.resolver.js'
+import { ResourceResolver } from './resource.resolver.js'
 
-@Module({ providers: [ReconciledResolver] })
+@Module({ providers: [ReconciledResolver, TransitionResolver, ResourceResolver] })
 export class ResourceModule {}

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common'
+import { TokenResolver } from './token.resolver.js'
 import { ViewerResolver } from './viewer.resolver.js'
 
-@Module({ providers: [ViewerResolver] })
+@Module({ providers: [TokenResolver, ViewerResolver] })
 export class TokenModule {}

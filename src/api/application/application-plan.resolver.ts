@@ -1,0 +1,65 @@
+import { Inject } from '@nestjs/common'
+import { Args, Context, ID, Query, Resolver } from '@nestjs/graphql'
+import { GraphQLError } from 'graphql'
+import type { ResourceRow } from '../../persistence/resource.repository.js'
+import type { ApplicationSpec } from '../../reconcile/application/spec.js'
+import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import type { GraphqlContext } from '../graphql/context.js'
+import type { UserErrorValue } from '../graphql/user-error.js'
+import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
+import { ApplicationPlanPayload, type ApplicationCode } from './application.payload.js'
+import { changeOf, checkCreate } from './application.resolver.js'
+import type { PreviewRequest } from './preview.port.js'
+
+type ApplicationError = UserErrorValue<ApplicationCode>
+
+@Resolver()
+export class ApplicationPlanResolver {
+  constructor(@Inject(API_OPTIONS) private readonly options: ApiOptions) {}
+
+  @Query(() => ApplicationPlanPayload, {
+    description:
+      'What would follow, step by step, from what is there now: for an application as it is desired (`id`), as a change would make it (`id` and `changes`), or for a new one (`input`). Writes nothing.',
+  })
+  async applicationPlan(
+    @Args('id', { type: () => ID, nullable: true, description: 'An application that exists.' }) id: string | null,
+    @Args('changes', { type: () => ApplicationUpdateInput, nullable: true, description: 'A change of it, as applicationUpdate would take it.' })
+    changes: ApplicationUpdateInput | null,
+    @Args('input', { type: () => ApplicationCreateInput, nullable: true, description: 'A new one, as applicationCreate would take it.' })
+    input: ApplicationCreateInput | null,
+    @Context() context: GraphqlContext,
+  ): Promise<ApplicationPlanPayload> {
+    const { previews } = this.options
+    if (!previews) throw new GraphQLError('previews are not available in this process', { extensions: { code: 'NOT_AVAILABLE' } })
+    if ((id === null || id === undefined) === (input === null || input === undefined) || (changes && !id))
+      return refused([{ field: null, message: 'give either `id` (with `changes` or without) or `input`', code: 'INVALID' }])
+    const asked = input ? await newOne(input, context) : await existing(id ?? '', changes, context)
+    if ('errors' in asked) return refused(asked.errors)
+    return { plan: await previews.preview(asked.request), userErrors: [] }
+  }
+}
+
+type Asked = { request: PreviewRequest } | { errors: ApplicationError[] }
+
+async function newOne(input: ApplicationCreateInput, { loaders }: GraphqlContext): Promise<Asked> {
+  const { spec, errors } = checkCreate(input)
+  const project = await loaders.project.load(input.projectId)
+  const all: ApplicationError[] = [...errors]
+  if (!project) all.push({ field: ['input', 'projectId'], message: `there is no project ${input.projectId}`, code: 'PROJECT_NOT_FOUND' })
+  if (all.length > 0 || !spec || !project) return { errors: all }
+  return { request: { resourceId: null, projectId: project.id, project: project.name, name: input.name, spec } }
+}
+
+async function existing(id: string, changes: ApplicationUpdateInput | null, { loaders }: GraphqlContext): Promise<Asked> {
+  const row: ResourceRow | null = await loaders.resource.load(id)
+  if (row?.kind !== 'application') return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
+  const { name, ...patch } = changes ?? {}
+  const changed = changeOf(name, patch)(row.spec, row)
+  if ('refused' in changed) return { errors: changed.refused.map((e) => ({ ...e, field: e.field && ['changes', ...e.field.slice(1)] })) }
+  const project = await loaders.project.load(row.projectId)
+  return { request: { resourceId: id, projectId: row.projectId, project: project?.name ?? '', name: row.name, spec: changed.spec satisfies ApplicationSpec } }
+}
+
+function refused(userErrors: ApplicationError[]): ApplicationPlanPayload {
+  return { plan: null, userErrors }
+}

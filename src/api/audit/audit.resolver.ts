@@ -1,0 +1,43 @@
+import { Inject } from '@nestjs/common'
+import { Args, Context, ID, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
+import { AuditRepository, type AuditRow } from '../../persistence/audit.repository.js'
+import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
+import type { GraphqlContext } from '../graphql/context.js'
+import { decodeCursor, numberCursor } from '../graphql/cursor.js'
+import { AuditEntry, AuditEntryConnection } from './audit.model.js'
+
+@Resolver(() => AuditEntry)
+export class AuditResolver {
+  constructor(@Inject(AuditRepository) private readonly repository: AuditRepository) {}
+
+  @Query(() => AuditEntryConnection, { description: 'Who asked for what, newest first.' })
+  async audit(
+    @Args() args: PageArgs,
+    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only what was about this resource, project or token.' }) resourceId: string | null,
+    @Args('actor', { type: () => ID, nullable: true, description: 'Only what this token asked for.' }) actor: string | null,
+  ) {
+    const filter = { resourceId: resourceId ?? undefined, actor: actor ?? undefined }
+    const page = await this.repository.list(filter, { first: pageSize(args), after: decodeCursor(numberCursor, args.after) })
+    return toConnection(page, args, (e) => String(e.id))
+  }
+
+  @ResolveField(() => ID, { description: 'Its number; later ones are higher.' })
+  id(@Parent() { id }: AuditRow): string {
+    return String(id)
+  }
+
+  @ResolveField(() => String, { nullable: true, description: "The token's name; null when no token asked." })
+  async actorName(@Parent() { actor }: AuditRow, @Context() { loaders }: GraphqlContext): Promise<string | null> {
+    return (await loaders.token.load(actor))?.name ?? null
+  }
+
+  @ResolveField(() => String, { nullable: true, description: 'What was desired before, as JSON.' })
+  before(@Parent() { before }: AuditRow): string | null {
+    return before === null ? null : JSON.stringify(before)
+  }
+
+  @ResolveField(() => String, { nullable: true, description: 'What is desired since, as JSON.' })
+  after(@Parent() { after }: AuditRow): string | null {
+    return after === null ? null : JSON.stringify(after)
+  }
+}

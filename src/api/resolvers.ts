@@ -1,0 +1,31 @@
+import { ApplicationPlanResolver } from './application/application-plan.resolver.js'
+import { ApplicationResolver, EndpointResolver, ReleaseResolver } from './application/application.resolver.js'
+import { AuditResolver } from './audit/audit.resolver.js'
+import { EventResolver } from './event/event.resolver.js'
+import { NginxdemoResolver } from './nginxdemo/nginxdemo.resolver.js'
+import { NodeResolver } from './node/node.resolver.js'
+import { OrphanResolver } from './orphan/orphan.resolver.js'
+import { ProjectResolver } from './project/project.resolver.js'
+import { ReconciledResolver, TransitionResolver } from './resource/reconciled.resolver.js'
+import { ResourceResolver } from './resource/resource.resolver.js'
+import { TokenResolver } from './token/token.resolver.js'
+import { ViewerResolver } from './token/viewer.resolver.js'
+
+/** Every resolver, for printing the schema without starting anything. A test compares the print with the running API's schema. */
+export const resolvers = [
+  ReconciledResolver,
+  TransitionResolver,
+  ResourceResolver,
+  ProjectResolver,
+  ApplicationResolver,
+  ApplicationPlanResolver,
+  ReleaseResolver,
+  EndpointResolver,
+  NginxdemoResolver,
+  NodeResolver,
+  EventResolver,
+  OrphanResolver,
+  TokenResolver,
+  ViewerResolver,
+  AuditResolver,
+]
