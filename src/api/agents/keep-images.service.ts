@@ -18,7 +18,8 @@ export class KeepImages {
 
   current(): Promise<string[]> {
     const now = this.options.clock()
-    if (!this.read || now - this.readAt > freshMs) {
+    // Also when the clock was set back: else the answer would be kept until the clock has caught up.
+    if (!this.read || Math.abs(now - this.readAt) > freshMs) {
       this.readAt = now
       this.read = this.applications.imagesToKeep()
       this.read.catch(() => (this.read = undefined))

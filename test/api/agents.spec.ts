@@ -1,0 +1,377 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { hashToken } from '../../src/adapters/crypto/token.js'
+import { readAgentConfig } from '../../src/agent/config.js'
+import { apiFrameSchema, heartbeatStaleMs, type AgentFrame, type ApiFrame } from '../../src/agent/protocol.js'
+import { NodeRepository } from '../../src/persistence/node.repository.js'
+import { startApi, type ApiUnderTest } from './api-under-test.js'
+
+let api: ApiUnderTest
+let projectId: string
+const agents: FakeAgent[] = []
+
+/** The agent's end of the channel, as a test speaks it. */
+class FakeAgent {
+  readonly frames: ApiFrame[] = []
+  closed: { code: number; reason: string } | null = null
+  private readonly socket: WebSocket
+  private readonly waiting = new Set<() => void>()
+
+  constructor(token: string) {
+    this.socket = new WebSocket(`${api.url.replace(/^http/, 'ws')}/agent`, { headers: { authorization: `Bearer ${token}` } })
+    this.socket.on('message', (data) => {
+      this.frames.push(apiFrameSchema.parse(JSON.parse(String(data))))
+      this.waiting.forEach((wake) => wake())
+    })
+    this.socket.on('close', (code, reason) => (this.closed = { code, reason: String(reason) }))
+    this.socket.on('error', () => {})
+    agents.push(this)
+  }
+
+  opened(): Promise<string> {
+    return new Promise((resolve) => {
+      this.socket.once('open', () => resolve('open'))
+      this.socket.once('error', (error) => resolve(error.message))
+    })
+  }
+
+  send(frame: AgentFrame | object): void {
+    this.socket.send(JSON.stringify(frame))
+  }
+
+  async next<T extends ApiFrame['type']>(type: T): Promise<Extract<ApiFrame, { type: T }>> {
+    for (;;) {
+      const at = this.frames.findIndex((f) => f.type === type)
+      if (at >= 0) return this.frames.splice(at, 1)[0] as Extract<ApiFrame, { type: T }>
+      if (this.closed) throw new Error(`closed: ${this.closed.code} ${this.closed.reason}`)
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          this.waiting.delete(wake)
+          resolve()
+        }
+        this.waiting.add(wake)
+        setTimeout(wake, 100)
+      })
+    }
+  }
+
+  close(): void {
+    this.socket.terminate()
+  }
+
+  pause(): void {
+    this.socket.pause()
+  }
+}
+
+const hello = (more: object = {}): AgentFrame => ({
+  type: 'hello',
+  protocolVersion: 1,
+  agentVersion: '0.1.0',
+  architecture: 'x86_64',
+  engineVersion: '29.0.0',
+  cpuCount: 2,
+  memoryBytes: 24 * 2 ** 30,
+  hostRoutes: [],
+  ...more,
+})
+const heartbeat = (more: object = {}): AgentFrame => ({
+  type: 'heartbeat',
+  sentAt: 1,
+  diskTotalBytes: 2 ** 40,
+  diskFreeBytes: 2 ** 39,
+  clockOffsetMs: 3,
+  conditions: [],
+  ...more,
+})
+
+async function connect(token: string, more: object = {}) {
+  const agent = new FakeAgent(token)
+  expect(await agent.opened()).toBe('open')
+  agent.send(hello(more))
+  return { agent, welcome: await agent.next('welcome') }
+}
+
+let localToken: string
+async function addNode(name: string): Promise<{ id: string; token: string }> {
+  const nodes = new NodeRepository(api.db)
+  const token = `evn_${name.padEnd(43, 'x').slice(0, 43)}`
+  const node = await nodes.ensureLocal({ id: null, name }, new Date())
+  await nodes.setChannelToken(node.id, hashToken(token))
+  return { id: node.id, token }
+}
+
+async function createApplication(name: string): Promise<string> {
+  const { data } = await api.graphql(`mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input) { application { id } userErrors { message } } }`, {
+    input: { projectId, name, image: `${name}:1` },
+  })
+  return data.applicationCreate.application.id as string
+}
+
+beforeAll(async () => {
+  api = await startApi()
+  localToken = readAgentConfig(api.initialised.agentConfigFile).channelToken
+  const made = await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } userErrors { message } } }`)
+  projectId = made.data.projectCreate.project.id
+})
+afterAll(async () => {
+  agents.forEach((a) => a.close())
+  await api?.stop()
+})
+beforeEach(async () => {
+  await sleep(20)
+  api.nudges.nudged.length = 0
+  api.time.now = null
+})
+
+const status = (id: string) => api.db.nodeStatus.findUniqueOrThrow({ where: { resourceId: id } })
+
+describe('admission', () => {
+  it.each(['', 'evn_wrong', `evn_${'a'.repeat(43)}`])('token %j -> 401, and no session', async (token) => {
+    expect(await new FakeAgent(token).opened()).toContain('401')
+  })
+
+  it("a person's token -> 401: it opens no agent's channel", async () => {
+    expect(await new FakeAgent(api.ownerToken).opened()).toContain('401')
+  })
+
+  it('a protocol that is too old -> closed with a sentence', async () => {
+    const agent = new FakeAgent(localToken)
+    await agent.opened()
+    agent.send(hello({ protocolVersion: 0 }))
+    await expect.poll(() => agent.closed).toMatchObject({ code: 4409, reason: expect.stringContaining('protocol 0 is too old') })
+  })
+
+  it('frames before the hello -> change nothing', async () => {
+    const { id, token } = await addNode('hasty')
+    const agent = new FakeAgent(token)
+    await agent.opened()
+    agent.send(heartbeat())
+    agent.send('no frame')
+    agent.send({ type: 'unheard of' })
+    await sleep(100)
+    expect((await status(id)).lastSeenAt).toBeNull()
+    agent.send(hello())
+    await agent.next('welcome') // and the connection is still good
+  })
+})
+
+describe('hello', () => {
+  it('first -> facts written, the first free /20 of the pool given; again -> the same', async () => {
+    api.time.now = Date.parse('2030-01-01T00:00:00Z')
+    const { agent, welcome } = await connect(localToken)
+    expect(welcome).toMatchObject({ node: api.initialised.node.id, dnsTtlSeconds: 5, now: api.time.now })
+    expect(welcome.subnet).toBe('10.192.16.0/20') // the hasty one has the first
+    expect(await status(api.initialised.node.id)).toMatchObject({
+      subnet: welcome.subnet,
+      agentVersion: '0.1.0',
+      engineVersion: '29.0.0',
+      memoryBytes: 25769803776n,
+      lastSeenAt: new Date(api.time.now),
+    })
+    agent.close()
+    const again = await connect(localToken, { hostRoutes: ['10.192.0.0/16'], engineVersion: null })
+    expect(again.welcome.subnet).toBe(welcome.subnet)
+    expect((await status(api.initialised.node.id)).engineVersion).toBeNull()
+  })
+
+  it('host routes -> none of them is overlapped, nor another node', async () => {
+    const { token } = await addNode('routed')
+    const { welcome } = await connect(token, { hostRoutes: ['0.0.0.0/0', '10.192.16.0/24', '10.192.32.7', '10.192.48.0/21', 'fd00::/8', 'no route'] })
+    expect(welcome.subnet).toBe('10.192.64.0/20')
+  })
+
+  it('two nodes at once -> two networks', async () => {
+    const [a, b] = await Promise.all([addNode('left'), addNode('right')])
+    const [left, right] = await Promise.all([connect(a.token), connect(b.token)])
+    expect(left.welcome.subnet).not.toBe(right.welcome.subnet)
+  })
+
+  it('a database that lost the node -> the network that the node has already, unless another has it', async () => {
+    const a = await addNode('old-hand')
+    expect((await connect(a.token, { currentSubnet: '10.200.16.0/20' })).welcome.subnet).toBe('10.200.16.0/20')
+    const b = await addNode('impostor')
+    expect((await connect(b.token, { currentSubnet: '10.200.16.0/20' })).welcome.subnet).not.toBe('10.200.16.0/20')
+    const c = await addNode('stranger')
+    expect((await connect(c.token, { currentSubnet: '192.168.0.0/20' })).welcome.subnet).toMatch(/^10\.19/)
+  })
+
+  it('no network left -> closed with what to set, and no subnet', async () => {
+    const { id, token } = await addNode('unlucky')
+    const agent = new FakeAgent(token)
+    await agent.opened()
+    agent.send(hello({ hostRoutes: ['10.0.0.0/8'] }))
+    await expect.poll(() => agent.closed).toMatchObject({ code: 4409, reason: expect.stringContaining('EVENKEEL_NETWORK_POOL') })
+    expect((await status(id)).subnet).toBeNull()
+  })
+})
+
+describe('heartbeat', () => {
+  it("the agent's clock is wrong -> the control plane's is written, and told back", async () => {
+    const { id, token } = await addNode('skewed')
+    api.time.now = Date.parse('2031-01-01T00:00:00Z')
+    const { agent } = await connect(token)
+    api.time.now += 5_000
+    agent.send(heartbeat({ sentAt: 42, clockOffsetMs: -123456.7 }))
+    expect(await agent.next('heartbeatAnswer')).toMatchObject({ sentAt: 42, now: api.time.now })
+    expect(await status(id)).toMatchObject({ lastSeenAt: new Date(api.time.now), clockOffsetMs: -123457, diskFreeBytes: 549755813888n })
+  })
+
+  it('reported conditions -> shown while the agent is heard, Unknown after it fell silent although TCP lives', async () => {
+    const { id, token } = await addNode('frozen')
+    api.time.now = Date.parse('2032-01-01T00:00:00Z')
+    const { agent } = await connect(token)
+    agent.send(heartbeat({ conditions: [{ type: 'EngineSupported', status: 'True', reason: 'Supported', message: 'yes' }] }))
+    await agent.next('heartbeatAnswer')
+    const conditions = async () => {
+      const { data } = await api.graphql(`query ($id: ID!) { node(id: $id) { conditions { type status reason } } }`, { id })
+      return data.node.conditions as { type: string; status: string; reason: string }[]
+    }
+    expect(await conditions()).toEqual([
+      { type: 'EngineSupported', status: 'True', reason: 'Supported' },
+      { type: 'Heartbeat', status: 'True', reason: 'HeartbeatReceived' },
+      { type: 'Ready', status: 'True', reason: 'NodeReady' },
+    ])
+    api.time.now += heartbeatStaleMs + 1 // the socket is open all the while
+    expect(agent.closed).toBeNull()
+    expect(await conditions()).toEqual([
+      { type: 'EngineSupported', status: 'Unknown', reason: 'HeartbeatMissed' },
+      { type: 'Heartbeat', status: 'False', reason: 'HeartbeatMissed' },
+      { type: 'Ready', status: 'False', reason: 'HeartbeatMissed' },
+    ])
+  })
+
+  it('a reported trouble -> the node is not ready, by that reason', async () => {
+    const { id, token } = await addNode('full')
+    const { agent } = await connect(token)
+    agent.send(heartbeat({ conditions: [{ type: 'DiskPressure', status: 'True', reason: 'DiskNearlyFull', message: '91 %' }] }))
+    await agent.next('heartbeatAnswer')
+    const { data } = await api.graphql(`query ($id: ID!) { node(id: $id) { conditions { type status reason message } } }`, { id })
+    expect(data.node.conditions).toContainEqual({ type: 'Ready', status: 'False', reason: 'DiskNearlyFull', message: '91 %' })
+  })
+
+  it('images of specs, of the newest release and of the two that served last -> kept, failed ones are not', async () => {
+    const id = await createApplication('kept')
+    const release = (number: number, more: object) => ({
+      resourceId: id, number, generation: 1, hash: `h${number}`, templateHash: 't', template: {}, image: `kept:r${number}`,
+      resolvedImage: `kept@sha256:${String(number).repeat(64)}`, resolvedFrom: 'registry', createdAt: new Date(), ...more,
+    })
+    await api.db.release.createMany({
+      data: [
+        release(1, { servingAt: new Date() }),
+        release(2, { servingAt: new Date() }),
+        release(3, { verdictReason: 'ContainerExited' }),
+        release(4, { servingAt: new Date() }),
+        release(5, {}),
+      ],
+    })
+    api.time.now = Date.now() + 60_000 // past the shared answer's time
+    const { agent } = await connect((await addNode('keeper')).token)
+    agent.send(heartbeat())
+    const { keepImages } = await agent.next('heartbeatAnswer')
+    for (const kept of ['kept:1', 'kept:r5', 'kept:r4', 'kept:r2', `kept@sha256:${'4'.repeat(64)}`]) expect(keepImages).toContain(kept)
+    for (const gone of ['kept:r3', 'kept:r1']) expect(keepImages).not.toContain(gone)
+  })
+})
+
+describe('nudges', () => {
+  it('known resources -> nudged with project and name; unknown ids -> left alone', async () => {
+    const id = await createApplication('nudged')
+    await sleep(50)
+    api.nudges.nudged.length = 0
+    const { agent } = await connect((await addNode('nudger')).token)
+    const ref = (resource: string) => ({ kind: 'application', resource })
+    agent.send({ type: 'nudges', why: 'event', resources: [ref(id), ref('app_unknown'), ref(id)] })
+    await expect.poll(() => api.nudges.nudged).toEqual([{ id, kind: 'application', project: 'shop', name: 'nudged' }])
+  })
+
+  it('Temporal away -> the session lives on', async () => {
+    api.nudges.failing = true
+    const { agent } = await connect((await addNode('patient')).token)
+    agent.send({ type: 'nudges', why: 'event', resources: [{ kind: 'application', resource: await createApplication('unreached') }] })
+    agent.send(heartbeat())
+    await agent.next('heartbeatAnswer')
+    api.nudges.failing = false
+  })
+})
+
+describe('inventory', () => {
+  const inventory = (resources: object[]) => ({ type: 'inventory', resources })
+  const entry = (resource: string, containers = ['c1'], kind = 'application') => ({ kind, resource, containers })
+
+  it('ids that the database never knew -> orphans of that node; gone from the inventory -> gone', async () => {
+    const known = await createApplication('known')
+    const { id: node, token } = await addNode('cellar')
+    const { agent } = await connect(token)
+    const orphans = async () => (await api.db.orphan.findMany({ where: { node } })).map((o) => [o.resourceId, o.containers])
+    agent.send(inventory([entry(known), entry('app_never1', ['a', 'b']), entry('app_never2')]))
+    await expect.poll(orphans).toEqual([['app_never1', ['a', 'b']], ['app_never2', ['c1']]])
+    agent.send(inventory([entry(known), entry('app_never2', ['c1', 'c2'])]))
+    await expect.poll(orphans).toEqual([['app_never2', ['c1', 'c2']]])
+    expect(await api.db.resource.count({ where: { id: { startsWith: 'app_never' } } })).toBe(0)
+    agent.send(inventory([]))
+    await expect.poll(orphans).toEqual([])
+  })
+
+  it('a deleted resource whose container came late -> back as one that is being deleted, and nudged', async () => {
+    const { id: node, token } = await addNode('latecomer')
+    await api.db.tombstone.create({ data: { resourceId: 'app_late', kind: 'application', projectId, name: 'late', deletedAt: new Date() } })
+    const { agent } = await connect(token)
+    agent.send(inventory([entry('app_late')]))
+    await expect.poll(() => api.nudges.nudged.map((n) => n.id)).toContain('app_late')
+    const row = await api.db.resource.findUniqueOrThrow({ where: { id: 'app_late' } })
+    expect(row).toMatchObject({ kind: 'application', name: 'late', projectId, generation: 1 })
+    expect(row.deletionRequestedAt).not.toBeNull()
+    expect(row.spec).toMatchObject({ replicas: 0, placement: { node: 'latecomer' } })
+    expect(await api.db.tombstone.count({ where: { resourceId: 'app_late' } })).toBe(0) // so that the teardown can leave a new one
+    expect(await api.db.orphan.count({ where: { node } })).toBe(0)
+  })
+
+  it('its name and its project are taken or gone by then -> still torn down, under another name', async () => {
+    await createApplication('again')
+    await api.db.tombstone.createMany({
+      data: [
+        { resourceId: 'app_again', kind: 'application', projectId, name: 'again', deletedAt: new Date() },
+        { resourceId: 'app_homeless', kind: 'application', projectId: 'prj_gone', name: 'homeless', deletedAt: new Date() },
+      ],
+    })
+    const { agent } = await connect((await addNode('crowded')).token)
+    agent.send(inventory([entry('app_again'), entry('app_homeless')]))
+    for (const id of ['app_again', 'app_homeless']) await expect.poll(() => api.nudges.nudged.map((n) => n.id)).toContain(id)
+    const rows = await api.db.resource.findMany({ where: { id: { in: ['app_again', 'app_homeless'] } }, orderBy: { id: 'asc' } })
+    expect(rows.map((r) => [r.name, r.projectId])).toEqual([['again-late-xagain', projectId], ['homeless', 'prj_platform']])
+  })
+})
+
+describe('sessions', () => {
+  it('a newer connection -> the older is told and closed; its late end disturbs nothing', async () => {
+    const { id, token } = await addNode('twice')
+    const first = await connect(token)
+    const second = await connect(token)
+    await expect.poll(() => first.agent.closed).toMatchObject({ code: 4408 })
+    await sleep(50)
+    const { text } = await fetch(`${api.url}/metrics`).then(async (r) => ({ text: await r.text() }))
+    expect(text).toContain(`node="${id}"`)
+    second.agent.send(heartbeat())
+    await second.agent.next('heartbeatAnswer')
+  })
+
+  it('artifact -> its bytes; an unknown one -> an error to that call only', async () => {
+    const sha256 = 'f'.repeat(64)
+    await api.db.artifact.create({ data: { sha256, content: Uint8Array.from([1, 2, 255]) } })
+    const { agent } = await connect((await addNode('reader')).token)
+    agent.send({ type: 'call', id: 'a', method: 'artifact', params: { sha256 } })
+    agent.send({ type: 'call', id: 'b', method: 'artifact', params: { sha256: '0'.repeat(64) } })
+    agent.send({ type: 'call', id: 'c', method: 'secrets', params: {} })
+    expect(await agent.next('end')).toEqual({ type: 'end', id: 'a', value: Buffer.from([1, 2, 255]).toString('base64') })
+    expect(await agent.next('error')).toMatchObject({ id: 'b', message: expect.stringContaining('no artifact') })
+    expect(await agent.next('error')).toMatchObject({ id: 'c' })
+  })
+
+  it('node being removed -> its token opens nothing', async () => {
+    const { id, token } = await addNode('leaving')
+    await api.db.resource.update({ where: { id }, data: { deletionRequestedAt: new Date() } })
+    expect(await new FakeAgent(token).opened()).toContain('401')
+  })
+})
