@@ -26,7 +26,10 @@ function expectConverged({ complete, plan, input }: Followed): void {
 }
 
 function expectTidy({ input, plan }: Followed, fates: string[] = []): void {
-  if (input.resource.deleting) return expect(plan.finalize, 'deleted, but not finalized').toBe(true)
+  if (input.resource.deleting) {
+    expect(plan.finalize, 'deleted, but not finalized').toBe(true)
+    return
+  }
   const world = worldOf(input)
   expect(world.strays, 'strays are left').toEqual([])
   expect(input.desired.endpoints.filter((e) => e.state === 'draining'), 'replicas drain for ever').toEqual([])
