@@ -50,6 +50,18 @@ describe('Prober', () => {
   })
   const state = (c = container()) => prober.stateOf(c).ready
 
+  it('paused and gone on -> asked all the time, so it turns ready again', async () => {
+    prober.track(container())
+    await vi.advanceTimersByTimeAsync(10)
+    answers = (at) => at > 20_000
+    prober.track(container({ state: 'paused' }))
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(state()).toBe(false)
+    await vi.advanceTimersByTimeAsync(12_000)
+    prober.track(container())
+    expect(state()).toBe(true)
+  })
+
   it('a new container -> asked at once, then soon and ever later, up to the interval', async () => {
     answers = () => false
     prober.track(container())

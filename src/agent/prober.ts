@@ -53,7 +53,8 @@ export class Prober implements Readiness {
     const { id, state, startedAt, address } = container
     const known = this.targets.get(id)
     if (state !== 'running' || startedAt === null || address === null) {
-      if (known && state !== 'running' && (startedAt ?? 0) >= known.startedAt) this.end(known)
+      // A paused one may go on any moment, and nothing of its run would tell that it did.
+      if (known && state !== 'running' && state !== 'paused' && (startedAt ?? 0) >= known.startedAt) this.end(known)
       return
     }
     if (known && known.startedAt >= startedAt) return
