@@ -34,6 +34,7 @@ import { protocolVersion, type AgentFrame, type ApiFrame } from './protocol.js'
 import { Publisher } from './publisher.js'
 import { ResolverClient } from './resolver-client.js'
 import { ToldStates } from './told-states.js'
+import { WatchSpan } from './watch-span.js'
 import { Watcher } from './watcher.js'
 
 export const agentVersion = '0.1.0'
@@ -114,8 +115,10 @@ export class Agent {
       nudges: this.nudges,
       sendInventory: (resources) => this.channel.sendInventory(resources),
     })
+    const span = new WatchSpan()
     this.watcher = new Watcher({
       ...common,
+      engine: { ...span.watching(this.engine), inspect: (id) => this.engine.inspect(id) },
       prober: this.prober,
       effects,
       told,
@@ -148,6 +151,8 @@ export class Agent {
       prober: this.prober,
       publisher: this.publisher,
       connections: new ConnectionCounter(runner),
+      span,
+      clock,
       clockOffsetMs: () => this.offset.ms ?? 0,
     })
   }

@@ -3,7 +3,8 @@ import { EngineFailure } from '../adapters/docker/engine.js'
 import { label } from '../reconcile/labels.js'
 import type { NodeObservation, Observation, ObservedContainer, ObserveRequest } from '../reconcile/observed.js'
 import type { ConnectionCounter } from './connections.js'
-import type { EndpointReaders, Readiness } from './ports.js'
+import type { Clock, EndpointReaders, Readiness } from './ports.js'
+import type { WatchSpan } from './watch-span.js'
 
 export interface ObserverPorts {
   instance: string
@@ -12,6 +13,8 @@ export interface ObserverPorts {
   prober: Readiness
   publisher: EndpointReaders
   connections: ConnectionCounter
+  span: Pick<WatchSpan, 'answered' | 'missed'>
+  clock: Pick<Clock, 'now'>
   /** Control plane's clock minus ours, milliseconds. */
   clockOffsetMs(): number
 }
@@ -38,17 +41,19 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     Promise.all(request.images.map(async (image): Promise<[string, string | null]> => [image, await engine.imageId(image)])),
     connections.count(request.connectionsTo),
   ])
+  const observed = containers.map((c) => toObserved(c, ports))
+  ports.span.answered(ports.clock.now())
   return {
     node: ports.node,
     unreachable: null,
-    containers: containers.map((c) => toObserved(c, ports)),
+    containers: observed,
     images: Object.fromEntries(images),
     published: publisher.liveRevision(request.resource),
     connections: counted,
   }
 }
 
-function toObserved(container: EngineContainer, { prober, clockOffsetMs }: ObserverPorts): ObservedContainer {
+function toObserved(container: EngineContainer, { prober, clockOffsetMs, span }: ObserverPorts): ObservedContainer {
   const { labels, startedAt } = container
   prober.track(container)
   return {
@@ -60,6 +65,7 @@ function toObserved(container: EngineContainer, { prober, clockOffsetMs }: Obser
     imageId: container.imageId,
     state: container.state,
     exitCode: container.exitCode,
+    ...(container.exitCode !== null && span.missed(container.finishedAt) ? { endedUnseen: true } : {}),
     oomKilled: container.oomKilled,
     startedAt: startedAt === null ? null : startedAt + clockOffsetMs(),
     restartCount: container.restartCount,

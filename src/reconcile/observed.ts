@@ -12,6 +12,8 @@ export interface ObservedContainer {
   imageId: string
   state: ContainerState
   exitCode: number | null
+  /** It ended while its engine or agent was away, perhaps by a reboot: no evidence against the program. Absent = false. */
+  endedUnseen?: boolean
   oomKilled: boolean
   /** Milliseconds since the epoch by the node's clock, already corrected by the agent's clock offset; null before the first start. */
   startedAt: number | null

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DockerodeEngine } from '../../src/adapters/docker/dockerode-engine.js'
 import { createObserver } from '../../src/agent/observer.js'
+import { systemClock } from '../../src/agent/ports.js'
+import { WatchSpan } from '../../src/agent/watch-span.js'
 import { ConnectionCounter } from '../../src/agent/connections.js'
 import { kind, node, openAgentWorld, until, type AgentWorld } from './agent-world.js'
 
@@ -104,6 +106,8 @@ describe('observe', () => {
       prober: { track: () => undefined, stateOf: () => ({ ready: null, message: '' }), awaitReady: async () => false },
       publisher: { publish: async () => undefined, liveRevision: () => null },
       connections: new ConnectionCounter({ has: () => false }),
+      span: new WatchSpan(),
+      clock: systemClock,
       clockOffsetMs: () => 0,
     })
     const began = Date.now()

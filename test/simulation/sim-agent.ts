@@ -14,6 +14,7 @@ import type { Clock, NodeNetworkSource, ResourceRef } from '../../src/agent/port
 import { Prober } from '../../src/agent/prober.js'
 import { Publisher } from '../../src/agent/publisher.js'
 import { ToldStates } from '../../src/agent/told-states.js'
+import { WatchSpan } from '../../src/agent/watch-span.js'
 import { Watcher } from '../../src/agent/watcher.js'
 import type { ResultOf, Verb } from '../../src/reconcile/action.js'
 import type { SignedAction } from '../../src/reconcile/loop.js'
@@ -90,6 +91,7 @@ export class SimAgent implements NodeWorker {
         },
       })
       const told = new ToldStates()
+      const span = new WatchSpan()
       const sweep = new DriftSweep({
         instance,
         engine,
@@ -103,10 +105,11 @@ export class SimAgent implements NodeWorker {
       const watcher = new Watcher({
         instance,
         engine: {
-          ...engine,
           inspect: (id) => engine.inspect(id),
-          events: (labels, since, onEvent, signal) =>
-            engine.events(labels, since, (event) => process.whenAwake(() => process.enter(() => onEvent(event))), signal),
+          ...span.watching({
+            events: (labels, since, onEvent, signal) =>
+              engine.events(labels, since, (event) => process.whenAwake(() => process.enter(() => onEvent(event))), signal),
+          }),
         },
         clock: nodeClock,
         prober,
@@ -133,6 +136,8 @@ export class SimAgent implements NodeWorker {
         prober,
         publisher,
         connections: { count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))) } as ConnectionCounter,
+        span,
+        clock: nodeClock,
         clockOffsetMs: () => -skewMs,
       })
       void watcher.run(new AbortController().signal)

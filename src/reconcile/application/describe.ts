@@ -3,7 +3,7 @@ import { ready, type ConditionDraft, type ConditionStatus } from '../condition.j
 import type { Failure } from '../backoff.js'
 import { withTag } from '../name.js'
 import type { UnreachableNode } from '../observed.js'
-import { publicationOf, revisionOf } from './publication.js'
+import { publicationOf, publicationOn, revisionOf } from './publication.js'
 import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type World } from './world.js'
 
 /** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
@@ -103,8 +103,7 @@ function imageResolved(world: World): ConditionDraft {
 }
 
 function isPublished(world: World): boolean {
-  const revision = revisionOf(publicationOf(world))
-  return world.nodes.every((n) => n.published === revision)
+  return world.nodes.every((n) => n.published === revisionOf(publicationOn(world, n.node)))
 }
 
 function endpointsPublished(world: World): ConditionDraft {

@@ -1080,6 +1080,33 @@ describe('planApplication', () => {
     expect(publicationOf(worldOf(input))?.addresses).toEqual([addressOf(1, 0), addressOf(1, 1)])
   })
 
+  it('a node that the application leaves -> shows nothing before its last endpoint goes', () => {
+    const moved = (published: string | null) => {
+      const input = inputOf({ ...one, endpoints: [endpointOf(1, 0, 'ready'), endpointOf(1, 1, 'draining', { node: 'node_2', readyAt: null })] })
+      const here = showing(input).observed
+      return { ...input, observed: [...here, ...here.map((o) => ({ ...o, node: 'node_2', containers: [], published }))] }
+    }
+    const still = planApplication(moved('something'))
+    expect(still.records).toEqual([])
+    expect(still.actions).toMatchObject([{ key: 'publish:node_2', args: { publication: null } }])
+    expect(planApplication(moved(null)).records).toEqual([{ type: 'endpointGone', release: 1, replica: 1 }])
+  })
+
+  it('a release that never served crashes while the next image cannot be had -> given up, and not started for ever', () => {
+    const setup = { ...changing(1), releases: [releaseOf(1, v1)], endpoints: [endpointOf(1, 0, 'starting')], containers: [containerOf(r1, 0, exited(1))] }
+    const pass = passOf({ ...setup, failures: [failureOf(resolve2, { retryable: false })], generation: 2 })
+    expect(pass.records).toEqual(['verdict 1 ContainerExited', 'draining 1/0'])
+    expect(pass.actions).not.toContain('ensure:1:0')
+  })
+
+  it('a new replica ended while nobody watched, as by a reboot -> started again, no verdict', () => {
+    const setup = { ...changing(1), endpoints: [endpointOf(1, 0, 'ready'), endpointOf(2, 0, 'starting')] }
+    const containers = [...setup.containers, containerOf(setup.releases[1] ?? r1, 0, exited(137, { endedUnseen: true }))]
+    const pass = passOf({ ...setup, containers })
+    expect(pass.records).toEqual([])
+    expect(pass.actions).toContain('ensure:2:0')
+  })
+
   it('containers in any order -> the same plan', () => {
     const setup = { ...two, containers: [...two.containers, containerOf(r1, 7), containerOf(r1, 8), containerOf(r1, 9)] }
     expect(planApplication(inputOf({ ...setup, containers: setup.containers.toReversed() }))).toEqual(planApplication(inputOf(setup)))

@@ -5,7 +5,7 @@ import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
 import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from './desired.js'
-import { internalZone, isLive, publicationOf, revisionOf } from './publication.js'
+import { internalZone, isLive, publicationOn, revisionOf } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
 import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, worldOf, type Replica, type Stray, type World } from './world.js'
@@ -60,7 +60,7 @@ function resolves(world: World): Action[] {
 /** Replicas whose container has to be made or started. */
 function needingContainer(world: World): Replica[] {
   return world.replicas.filter((r) => {
-    if (r.hidden || !r.release || r.endpoint.state === 'draining') return false
+    if (r.hidden || !r.release || r.release.verdict || r.endpoint.state === 'draining') return false
     if (world.input.quiet && r.endpoint.readyAt === null) return false
     return !r.container || startable(r.container)
   })
@@ -169,15 +169,14 @@ function containerSpec({ input }: World, { endpoint, containerName }: Replica, r
 }
 
 function publishes(world: World): Action[] {
-  const publication = publicationOf(world)
-  const revision = revisionOf(publication)
   return world.nodes
-    .filter((n) => n.published !== revision)
-    .map((n) => ({
-      key: `publish:${n.node}`,
+    .map(({ node, published }) => ({ node, published, publication: publicationOn(world, node) }))
+    .filter(({ published, publication }) => published !== revisionOf(publication))
+    .map(({ node, publication }) => ({
+      key: `publish:${node}`,
       verb: 'publishEndpoints',
-      args: { publication, revision: revision ?? 'none' },
-      node: n.node,
+      args: { publication, revision: revisionOf(publication) ?? 'none' },
+      node,
       queue: 'short',
       container: null,
       timeoutSeconds: 30,

@@ -27,6 +27,19 @@ export function publicationOf(world: World): Publication | null {
   }
 }
 
+/**
+ * What the readers of one node should show. A node that the application leaves shows nothing: once its last replica is
+ * gone nobody looks at it any more, and what it still named would be wrong before long.
+ */
+export function publicationOn(world: World, node: string): Publication | null {
+  return leaves(world, node) ? null : publicationOf(world)
+}
+
+/** Neither new replicas belong on `node`, nor is there one that is to stay. */
+export function leaves({ input, replicas }: World, node: string): boolean {
+  return node !== input.desired.node && !replicas.some((r) => r.endpoint.node === node && r.endpoint.state !== 'draining')
+}
+
 function portOf(release: Release | undefined): number | null {
   return release?.template.ports?.[0] ?? null
 }
@@ -34,9 +47,8 @@ function portOf(release: Release | undefined): number | null {
 /** What should be shown is shown on every node, and no earlier publication on its way can still replace it. */
 export function isLive(world: World): boolean {
   const { observed, inFlight } = world.input
-  const revision = revisionOf(publicationOf(world))
   return (
-    observed.every((o) => o.unreachable === null && o.published === revision) &&
+    observed.every((o) => o.unreachable === null && o.published === revisionOf(publicationOn(world, o.node))) &&
     !inFlight.some((a) => a.verb === 'publishEndpoints')
   )
 }

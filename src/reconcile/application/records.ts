@@ -44,7 +44,7 @@ function newRelease(world: World): ApplicationRecord | null {
 /** Why the target, which has never served, must be given up; null while there is hope. */
 function verdictOn(world: World): ApplicationRecord | null {
   const { target } = world
-  if (!target || target.servingAt !== null || target.verdict !== null || world.needsRelease) return null
+  if (!target || target.servingAt !== null || target.verdict !== null) return null
   for (const replica of world.replicas.filter((r) => r.wanted)) {
     const neverReady = replica.endpoint.readyAt === null
     const cause = neverReady ? (exitCause(replica) ?? budgetCause(world, replica)) : crashCause(replica)
@@ -65,7 +65,7 @@ function exitCause({ container, endpoint, busy }: Replica): Cause | null {
   if (!container || busy) return null
   const who = `replica ${endpoint.replica}`
   if (container.oomKilled) return { reason: 'OOMKilled', message: `${who} was killed because it ran out of memory` }
-  if (container.state !== 'exited' && container.state !== 'dead') return null
+  if ((container.state !== 'exited' && container.state !== 'dead') || container.endedUnseen) return null
   if (container.exitCode === 127 || container.exitCode === 126)
     return { reason: 'CommandNotFound', message: `${who} exited with code ${container.exitCode}: its command was not found or cannot be run` }
   return { reason: 'ContainerExited', message: `${who} exited with code ${container.exitCode} before it was ready` }
