@@ -39,17 +39,18 @@ export async function build(say) {
   writeFileSync(BUILT_FROM, from)
 }
 
-/** tsc leaves the output of a deleted source behind, where it could still be imported: then dist is made anew. */
+/** tsc leaves the output of a deleted source behind, where it could still be imported. */
 function forgetDeleted(files) {
   const list = inRoot('dist', '.sources')
-  const names = files.filter((file) => !file.startsWith(GENERATED)).join('\n')
-  const gone =
-    readOr(list)
-      ?.split('\n')
-      .some((file) => !existsSync(inRoot(file))) ?? true
-  if (gone) rmSync(inRoot('dist'), { recursive: true, force: true })
+  for (const source of readOr(list)?.split('\n') ?? []) {
+    if (existsSync(inRoot(source))) continue
+    const output = inRoot('dist', source.replace(/\.ts$/, '.js'))
+    for (const file of [output, `${output}.map`]) rmSync(file, { force: true })
+    // Else tsc, which remembers what it has written, would believe that it is there if the source came back.
+    rmSync(inRoot('dist', '.tsbuildinfo'), { force: true })
+  }
   mkdirSync(inRoot('dist'), { recursive: true })
-  writeFileSync(list, names)
+  writeFileSync(list, files.join('\n'))
 }
 
 async function step(name, args, env = {}) {

@@ -42,7 +42,11 @@ async function main([verb, ...args]) {
   await (program.compiled ? build(aloud) : generate(aloud))
   const file = program.file.startsWith('/') ? program.file : inRoot(program.file)
   if (!existsSync(file)) throw new SetupError(`${file} is missing`)
-  return runToEnd(NODE_24, ['--enable-source-maps', file, ...(program.args ?? []), ...args], { PATH: pathWithNode24() })
+  return runToEnd(NODE_24, ['--enable-source-maps', file, ...(program.args ?? []), ...args], {
+    PATH: pathWithNode24(),
+    // Compiled code is kept, also for the processes that the program starts: each start is some tenths of a second faster.
+    NODE_COMPILE_CACHE: inRoot('dist', '.compile-cache'),
+  })
 }
 
 main(process.argv.slice(2)).then(

@@ -6,6 +6,8 @@ import type { Part } from './supervisor.js'
 /** Compiled beside this file; from the sources Node reads it as it is. */
 const PARENT_WATCH = new URL(import.meta.url.endsWith('.ts') ? './parent-watch.ts' : './parent-watch.js', import.meta.url).href
 const START_TIMEOUT_MS = 60_000
+/** A probe costs a connection, and time that the starting process could use. */
+const PROBE_EVERY_MS = 150
 
 export interface NodePartSpec {
   readonly name: string
@@ -44,7 +46,7 @@ export function nodePart(spec: NodePartSpec): Part {
         pidFile.remove()
       }
       try {
-        await service.waitUntil(() => spec.probe(service.pid), START_TIMEOUT_MS)
+        await service.waitUntil(() => spec.probe(service.pid), START_TIMEOUT_MS, PROBE_EVERY_MS)
       } catch (error) {
         await stop()
         throw error
