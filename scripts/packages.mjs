@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { runQuietly } from './command.mjs'
 import { inRoot, SetupError } from './root.mjs'
@@ -19,10 +19,21 @@ export const NODE_24 = inRoot('node_modules', 'node', 'bin', 'node')
  */
 export async function ensurePackages(say) {
   if (upToDate()) return
+  requireOwnFolder()
   say('installing packages')
   await npm('ci', '--ignore-scripts', '--include=dev', '--include=optional', '--no-audit', '--no-fund')
   await npm('rebuild', 'node')
   writeFileSync(INSTALLED, lockfileHash())
+}
+
+/** npm empties the folder before it fills it: through a link that would be somebody else's. */
+function requireOwnFolder() {
+  const folder = inRoot('node_modules')
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    throw new SetupError(
+      `${folder} is a link and does not fit package-lock.json. Remove the link, or install the packages where it leads.`,
+    )
+  }
 }
 
 function upToDate() {
