@@ -4,6 +4,7 @@ import { controllerOf } from '../src/reconcile/controllers.js'
 import type { BeginInput, Begun, DecideInput, Decision, LoadedResource } from '../src/reconcile/loop.js'
 import type { Observation, ObserveRequest } from '../src/reconcile/observed.js'
 import { decidePass, type DecideContext } from './decide.js'
+import { previewOf, readSubject, type Previewed, type PreviewSubject } from './preview.js'
 
 export interface ControlContext extends DecideContext {
   store: PassStore
@@ -45,6 +46,20 @@ export function createControlActivities(context: ControlContext) {
         }
       }
       return due.length < sweepPageSize ? null : (due.at(-1)?.id ?? null)
+    },
+
+    /** What has to be looked at before a preview can be made; null when there is nothing to preview. Writes nothing. */
+    async previewRequests(subject: PreviewSubject): Promise<{ observe: ObserveRequest[]; away: LoadedResource['away'] } | null> {
+      const read = await readSubject(context.store, subject)
+      if (!read) return null
+      const { observe, away } = loadedOf(read, context.clock())
+      return { observe, away }
+    },
+
+    /** Plans against the model of what actions do, until nothing is planned. Writes nothing. */
+    async previewSteps(subject: PreviewSubject, observed: Observation[]): Promise<Previewed | null> {
+      const read = await readSubject(context.store, subject)
+      return read && previewOf(context.instance, read, observed, context.clock())
     },
 
     keepHouse(): Promise<void> {

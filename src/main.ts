@@ -9,7 +9,9 @@ import { openDatabase } from './persistence/database.js'
 import { InstallationRepository } from './persistence/installation.repository.js'
 import { homePaths, readSettings } from './settings.js'
 import { onShutdown } from './shutdown.js'
+import type { PreviewRequest, PreviewResult } from './api/application/preview.port.js'
 import { NudgeClient } from './temporal/nudge.client.js'
+import { runPreview } from './temporal/preview.client.js'
 
 /** The API: GraphQL, the agents' channel, health and metrics. Writes desired state and nudges; never touches Docker. */
 const settings = readSettings()
@@ -27,7 +29,7 @@ const app = await createApi({
   databaseUrl: settings.databaseUrl,
   nudges,
   temporal: { check: async () => void (await nudges.temporal.connection.withDeadline(Date.now() + 2_000, () => nudges.temporal.workflowService.getSystemInfo({}))) },
-  previews: null,
+  previews: { preview: (request) => previewOf(nudges, request) },
   localNodeId: localNode(),
   limits: defaultLimits,
   clock: Date.now,
@@ -43,6 +45,12 @@ async function stop(): Promise<void> {
   await app.close()
   await nudges.close()
   await database.$disconnect()
+}
+
+async function previewOf({ temporal }: NudgeClient, { resourceId, projectId, name, spec }: PreviewRequest): Promise<PreviewResult> {
+  const previewed = await runPreview(temporal, { resourceId, projectId, name, spec })
+  if (!previewed) throw new Error(`${name} was deleted while it was previewed`)
+  return { ...previewed, steps: previewed.steps.map(({ node, verb, summary }) => ({ nodeId: node, verb, summary })) }
 }
 
 /** The node whose agent shares this state directory; null when the API runs alone. */

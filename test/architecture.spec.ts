@@ -38,7 +38,7 @@ const rules: Rule[] = [
     part: 'src/agent',
     may: ['src/agent', 'src/reconcile', 'src/adapters', 'src/log.ts', 'src/settings.ts', 'src/temporal/runtime.ts', 'src/shutdown.ts'],
   },
-  { part: 'src/temporal', may: ['src/temporal', 'src/reconcile', 'workflows', 'src/persistence'] },
+  { part: 'src/temporal', may: ['src/temporal', 'src/reconcile', 'workflows', 'src/persistence'], types: ['activities'] },
 ]
 
 /** Prisma is called by the repositories and nobody else. */

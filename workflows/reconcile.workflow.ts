@@ -11,7 +11,8 @@ import {
   type RunningAction,
   type StartedAction,
 } from '../src/reconcile/loop.js'
-import type { Observation, ObserveRequest } from '../src/reconcile/observed.js'
+import type { ObserveRequest } from '../src/reconcile/observed.js'
+import { observe, rootMessage } from './observe.js'
 import { lastResultQuery, nudgeSignal, searchAttribute, type LastResult, type ReconcileInput } from './messages.js'
 
 /** From here on a run ends before its next idle wait; a pass is some 20 events. */
@@ -86,22 +87,6 @@ export async function reconcile(input: ReconcileInput): Promise<void> {
   if (end === 'stopped') throw new wf.CancelledFailure('stopped by a person; the sweep starts it again unless the resource is paused')
 }
 
-async function observe(request: ObserveRequest): Promise<Observation> {
-  const node = wf.proxyActivities<NodeActivities>({
-    taskQueue: nodeQueue(request.node, 'short'),
-    startToCloseTimeout: '4s',
-    scheduleToCloseTimeout: '10s',
-    retry: { initialInterval: '200ms', maximumInterval: '1s' },
-    summary: 'look what is there',
-  })
-  try {
-    return await node.observe(request)
-  } catch (error) {
-    const message = `node ${request.node} did not answer within 10 s (${rootMessage(error)})`
-    return { node: request.node, unreachable: 'AgentSilent', message }
-  }
-}
-
 /** One attempt in its own scope: a failure is an answer for the next plan, and only its own key cancels it. */
 function startAction({ header, signed }: StartedAction, look: ObserveRequest | null): RunningAction {
   const scope = new wf.CancellationScope({ cancellable: true })
@@ -135,10 +120,6 @@ function failureOf(error: unknown): { reason: string; message: string; retryable
   if (cause instanceof wf.TimeoutFailure)
     return { reason: 'ActionTimeout', message: 'the agent did not finish in time or vanished while it worked', retryable: true, cancelled: false }
   return { reason: 'EngineError', message: rootMessage(error), retryable: true, cancelled: false }
-}
-
-function rootMessage(error: unknown): string {
-  return wf.rootCause(error) ?? String(error)
 }
 
 /** What a person sees of this run in the Temporal UI. */

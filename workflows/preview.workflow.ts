@@ -1,0 +1,26 @@
+import { proxyLocalActivities } from '@temporalio/workflow'
+import type { ControlActivities } from '../activities/control.activities.js'
+import type { Previewed, PreviewSubject } from '../activities/preview.js'
+import type { Observation } from '../src/reconcile/observed.js'
+import { observe } from './observe.js'
+
+const control = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '5s',
+  retry: { maximumAttempts: 2, initialInterval: '100ms' },
+})
+
+/** Reads what is there and says which steps would follow; null when there is nothing to preview. It writes nothing. */
+export async function preview(subject: PreviewSubject): Promise<Previewed | null> {
+  const requests = await control.previewRequests(subject)
+  if (!requests) return null
+  const away = new Map(requests.away.map((a) => [a.node, a.message]))
+  const observed = await Promise.all(
+    requests.observe.map((request): Promise<Observation> => {
+      const message = away.get(request.node)
+      return message === undefined
+        ? observe(request)
+        : Promise.resolve({ node: request.node, unreachable: 'NodeAway', message })
+    }),
+  )
+  return control.previewSteps(subject, observed)
+}
