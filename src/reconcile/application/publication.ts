@@ -35,9 +35,10 @@ export function publicationOn(world: World, node: string): Publication | null {
   return leaves(world, node) ? null : publicationOf(world)
 }
 
-/** Neither new replicas belong on `node`, nor is there one that is to stay. */
+/** No replica is to stay on `node`; and where new ones belong, that counts only while some stay elsewhere. */
 export function leaves({ input, replicas }: World, node: string): boolean {
-  return node !== input.desired.node && !replicas.some((r) => r.endpoint.node === node && r.endpoint.state !== 'draining')
+  const staying = replicas.filter((r) => r.endpoint.state !== 'draining')
+  return !staying.some((r) => r.endpoint.node === node) && (node !== input.desired.node || staying.length > 0)
 }
 
 function portOf(release: Release | undefined): number | null {

@@ -8,7 +8,7 @@ import { revisionOf } from '../application/publication.js'
 import { worldOf } from '../application/world.js'
 import type { Controller, Plan, PlanInput } from '../controller.js'
 import { converge, type Convergence } from '../preview.js'
-import type { NodeObservation, Observation, ObservedContainer } from '../observed.js'
+import type { NodeObservation, Observation, ObservedContainer, UnreachableNode } from '../observed.js'
 import { reachable } from '../observed.js'
 import { readyPublication } from './application-world.js'
 import { deepFreeze } from './deep-freeze.js'
@@ -17,9 +17,9 @@ import { agedWorld, anyProgress, ends, engineAnswer, fails, Readers, type Fate }
 /** What happens while plans are followed. Times are milliseconds after the start. */
 export interface Story {
   /** New wishes of people. */
-  changes?: { afterMs: number; spec?: ApplicationSpec; deleting?: boolean }[]
-  /** The node does not answer in this time. */
-  silence?: { fromMs: number; toMs: number; unreachable: 'AgentSilent' | 'DockerUnreachable' | 'NodeAway' } | undefined
+  changes?: { afterMs: number; spec?: ApplicationSpec; node?: string; deleting?: boolean }[]
+  /** One node does not answer in this time. */
+  silence?: { node: string; fromMs: number; toMs: number; unreachable: UnreachableNode['unreachable'] } | undefined
   /** The history is nearly full until then. */
   quietUntilMs?: number
   /** Fate of a release's containers, by number; those not named are healthy. */
@@ -45,6 +45,8 @@ export interface Moment {
   /** Started earlier and not ended, with those that have just been started. */
   running: Action[]
   readers: Readers
+  /** What is really there, also on nodes that do not answer or are not asked. */
+  truth: NodeObservation[]
   afterMs: number
 }
 
@@ -54,7 +56,8 @@ export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch
   let running: Action[] = []
   const failuresLeft = new Map<string, number>()
   const begun = start.now
-  let hidden: Observation[] | null = null
+  const unseen = new Map<string, NodeObservation>()
+  const images = reachable(start.observed)[0]?.images ?? {}
   let given = 0
   const progress = anyProgress(story.seed)
   readers.learn(revisionOf(readyPublication(start)) ?? '', readyPublication(start))
@@ -75,28 +78,39 @@ export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch
     evolve: (input) => {
       const afterMs = input.now - begun
       const { silence, changes = [] } = story
-      const silent = silence !== undefined && afterMs >= silence.fromMs && afterMs < silence.toMs
-      let { observed } = input
-      if (silent && hidden === null) {
-        hidden = observed
-        observed = observed.map((o) => ({ node: o.node, unreachable: silence.unreachable, message: 'silent' }))
-      } else if (!silent && hidden !== null) {
-        observed = hidden
-        hidden = null
-      }
-      const aged = agedWorld(observed, (c) => fateOf(story, c), input.now)
       const due = changes.filter((c) => c.afterMs <= afterMs)
-      const last = due.findLast((c) => c.spec)?.spec
+      const resource = {
+        ...input.resource,
+        generation: start.resource.generation + due.length,
+        deleting: start.resource.deleting || due.some((c) => c.deleting === true),
+      }
+      const desired = {
+        ...input.desired,
+        spec: due.findLast((c) => c.spec)?.spec ?? input.desired.spec,
+        node: due.findLast((c) => c.node)?.node ?? input.desired.node,
+        addressesExhausted: false,
+      }
+      const aged = agedWorld([...reachable(input.observed), ...unseen.values()], (c) => fateOf(story, c), input.now)
+      unseen.clear()
+      for (const node of reachable(aged.observed)) unseen.set(node.node, node)
+      const observed = applicationController.observeRequests(resource, desired).map(({ node }): Observation => {
+        const here = unseen.get(node) ?? { node, unreachable: null, containers: [], images, published: null, connections: {} }
+        unseen.set(node, here)
+        if (silence?.node === node && afterMs >= silence.fromMs && afterMs < silence.toMs)
+          return { node, unreachable: silence.unreachable, message: 'silent' }
+        unseen.delete(node)
+        return here
+      })
       const times = [...changes.map((c) => c.afterMs), silence?.fromMs, silence?.toMs, story.quietUntilMs].filter((t) => t !== undefined && t > afterMs)
       const nextAt = Math.min(...times.map((t) => begun + (t ?? 0)), aged.nextAt ?? Infinity)
       return {
         input: {
           ...input,
-          observed: aged.observed,
+          observed,
           quiet: afterMs < (story.quietUntilMs ?? 0),
-          resource: { ...input.resource, generation: start.resource.generation + due.length, deleting: start.resource.deleting || due.some((c) => c.deleting === true) },
-          desired: { ...input.desired, spec: last ?? input.desired.spec, addressesExhausted: false },
-          failures: input.resource.generation < start.resource.generation + due.length ? new Map() : input.failures,
+          resource,
+          desired,
+          failures: input.resource.generation < resource.generation ? new Map() : input.failures,
         },
         nextAt: Number.isFinite(nextAt) ? nextAt : null,
       }
@@ -108,7 +122,7 @@ export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch
         running.push(action)
         if (action.verb === 'publishEndpoints' && action.args.publication) readers.learn(action.args.revision, action.args.publication)
       }
-      const moment = { input, plan, started, running, readers, afterMs: input.now - begun }
+      const moment = { input, plan, started, running, readers, truth: [...reachable(input.observed), ...unseen.values()], afterMs: input.now - begun }
       holdsAlways(moment)
       watch(moment)
     },
@@ -131,17 +145,17 @@ const checked: Controller<ApplicationDesired, ApplicationRecord> = {
   },
 }
 
-function holdsAlways({ input, plan, started, running, readers }: Moment): void {
+function holdsAlways({ input, plan, started, running, readers, truth }: Moment): void {
   const nodes = reachable(input.observed)
   const containers = running.map((a) => a.container).filter((c) => c !== null)
   expect(new Set(containers).size, 'two actions on one container').toBe(containers.length)
-  if (plan.finalize) expect(nodes.flatMap((n) => n.containers), 'finalized with containers left').toEqual([])
+  if (plan.finalize) expect(truth.flatMap((n) => n.containers), 'finalized with containers left').toEqual([])
   for (const action of started) {
     const node = nodes.find((n) => n.node === action.node)
     if (!node) throw new Error(`${action.key} was started on a node that does not answer`)
     if (action.verb === 'publishEndpoints') onlyReady(input, action.args.publication?.addresses ?? [])
     if (action.verb === 'setRestartPolicy') seen(node, action.args.name)
-    if (action.verb === 'retireContainer') mayBeStopped(seen(node, action.args.name), nodes, running, readers)
+    if (action.verb === 'retireContainer') mayBeStopped(seen(node, action.args.name), truth, running, readers)
   }
 }
 
@@ -152,7 +166,10 @@ function seen(node: NodeObservation, name: string): ObservedContainer {
 }
 
 function onlyReady(input: PlanInput<ApplicationDesired>, addresses: string[]): void {
-  const ready = worldOf(input).replicas.filter((r) => r.ready && r.container?.state === 'running').map((r) => r.endpoint.address)
+  // Of a node that does not answer only the last word is known.
+  const ready = worldOf(input)
+    .replicas.filter((r) => (r.hidden ? r.endpoint.state === 'ready' : r.ready && r.container?.state === 'running'))
+    .map((r) => r.endpoint.address)
   expect(addresses.filter((a) => !ready.includes(a)), 'published but not ready').toEqual([])
 }
 

@@ -25,17 +25,20 @@ export const anySpec: fc.Arbitrary<ApplicationSpec> = fc.record({
 const anyFailing = fc.constantFrom<'never' | number>('never', 1, 3)
 const anyFailings = fc.dictionary(fc.constantFrom(...images.slice(1).flatMap((i) => [i, digestOf(i)])), anyFailing, { maxKeys: 2 })
 
+const nodes = [nodeId, nodeId, 'node_2'] as const
+
 const anySilence = fc.record({
+  node: fc.constantFrom(...nodes),
   fromMs: fc.integer({ min: 0, max: 20_000 }),
   lastsMs: fc.integer({ min: 1, max: 90_000 }),
   unreachable: fc.constantFrom('AgentSilent' as const, 'DockerUnreachable' as const, 'NodeAway' as const),
-}).map(({ fromMs, lastsMs, unreachable }) => ({ fromMs, toMs: fromMs + lastsMs, unreachable }))
+}).map(({ node, fromMs, lastsMs, unreachable }) => ({ node, fromMs, toMs: fromMs + lastsMs, unreachable }))
 
 /** A healthy fleet that is changed up to three times, at any moments, into releases that may be good or bad. */
 export const anyChange = fc
   .record({
     first: anySpec.map((spec) => ({ ...spec, image: 'shop/web:1' })),
-    changes: fc.array(fc.record({ afterMs: fc.integer({ min: 0, max: 40_000 }), spec: anySpec }), { minLength: 1, maxLength: 3 }),
+    changes: fc.array(fc.record({ afterMs: fc.integer({ min: 0, max: 40_000 }), spec: anySpec, node: fc.constantFrom(...nodes) }), { minLength: 1, maxLength: 3 }),
     fates: fc.array(fc.constantFrom<Fate>('healthy', 'healthy', 'slow', 'neverReady', 'exits'), { minLength: 6, maxLength: 6 }),
     broken: fc.subarray([0, 1, 2, 3, 4]),
     failings: anyFailings,
@@ -55,7 +58,10 @@ export const anyChange = fc
       containers: setup.containers.map((c) => (brokenReplicas.includes(c.replica) ? { ...c, probe: { ready: false, message: '503' } } : c)),
     })
     const story: Story = {
-      changes: changes.toSorted((a, b) => a.afterMs - b.afterMs),
+      // Placement is part of a release, so another node is another template.
+      changes: changes
+        .toSorted((a, b) => a.afterMs - b.afterMs)
+        .map((c) => ({ ...c, spec: c.node === nodeId ? c.spec : { ...c.spec, placement: { node: 'second' } } })),
       fates: ['healthy', 'healthy', ...fates],
       brokenReplicas,
       pulls: failings,
@@ -96,6 +102,7 @@ const anyContainer = fc.record({
   restartCount: fc.constantFrom(0, 1, 9),
   restartPolicy: fc.constantFrom('no', 'unless-stopped'),
   ready: fc.constantFrom(true, false, null),
+  endedUnseen: fc.boolean(),
   agoMs: fc.constantFrom(0, 500, 10_000, 100_000),
 })
 
@@ -159,6 +166,7 @@ function anyContainerOf(c: AnyContainer, index: number, releases: Release[]): Ob
     state: c.state,
     exitCode: ended ? c.exitCode : null,
     oomKilled: ended && c.oomKilled,
+    endedUnseen: ended && c.endedUnseen,
     restartCount: c.restartCount,
     restartPolicy: c.restartPolicy,
     startedAt: c.state === 'created' ? null : epoch - c.agoMs,
