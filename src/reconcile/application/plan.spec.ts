@@ -764,13 +764,21 @@ const tables: Record<string, Row[]> = {
       actions: [publish, retireOf(2, 1)],
     },
     {
-      it: 'no longer running -> removed at once',
+      it: 'no longer running, still named by readers -> stays, for Docker may start it again',
       ...settledSetup(v2, 2),
       releases: [r1, releaseOf(2, v2, served)],
       endpoints: [endpointOf(1, 0, 'draining'), endpointOf(2, 0, 'ready')],
       containers: [containerOf(r1, 0, exited(0)), containerOf(releaseOf(2, v2), 0)],
       published: 'before',
-      actions: [publish, retireOf(1, 0)],
+      actions: [publish],
+    },
+    {
+      it: 'no longer running, named by nobody -> removed at once, without waiting for the TTL',
+      ...settledSetup(v2, 2),
+      releases: [r1, releaseOf(2, v2, served)],
+      endpoints: [endpointOf(1, 0, 'draining', { unroutedAt: epoch }), endpointOf(2, 0, 'ready')],
+      containers: [containerOf(r1, 0, exited(0)), containerOf(releaseOf(2, v2), 0)],
+      actions: [retireOf(1, 0)],
     },
     {
       it: 'container gone, readers not known to have forgotten it -> the address is kept',

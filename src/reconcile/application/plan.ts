@@ -240,8 +240,10 @@ function retire({ input }: World, node: string, name: string, summary: string): 
  * can be alive, and no ingress connection is open to it, but at most drainSeconds. null = until something is seen.
  */
 function drainLeftMs(world: World, { endpoint, container }: Replica): number | null {
-  if (endpoint.readyAt === null || container?.state !== 'running') return 0
+  if (endpoint.readyAt === null) return 0
+  // Also of one that is down: Docker may start it again any moment, and readers would find it for just as long.
   if (endpoint.unroutedAt === null) return null
+  if (container?.state !== 'running') return 0
   const { desired, now } = world.input
   const since = now - endpoint.unroutedAt
   const mostMs = (desired.spec.drainSeconds ?? applicationDefaults.drainSeconds) * 1000
