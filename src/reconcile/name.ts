@@ -1,5 +1,11 @@
 import { z } from 'zod'
 
+/** What PostgreSQL can keep and a container can be given: no NUL, and no half of a surrogate pair. */
+export function isPlainText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed()
+}
+export const plainTextRule = 'must be Unicode text without NUL'
+
 /** Names become DNS labels, so they follow RFC 1123 with a letter first. */
 export const namePattern = /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/
 

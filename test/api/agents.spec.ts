@@ -36,7 +36,7 @@ class FakeAgent {
     })
   }
 
-  send(frame: AgentFrame | object): void {
+  send(frame: object | string): void {
     this.socket.send(JSON.stringify(frame))
   }
 

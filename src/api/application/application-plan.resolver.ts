@@ -22,11 +22,11 @@ export class ApplicationPlanResolver {
       'What would follow, step by step, from what is there now: for an application as it is desired (`id`), as a change would make it (`id` and `changes`), or for a new one (`input`). Writes nothing.',
   })
   async applicationPlan(
-    @Args('id', { type: () => ID, nullable: true, description: 'An application that exists.' }) id: string | null,
+    @Args('id', { type: () => ID, nullable: true, description: 'An application that exists.' }) id: string | null | undefined,
     @Args('changes', { type: () => ApplicationUpdateInput, nullable: true, description: 'A change of it, as applicationUpdate would take it.' })
-    changes: ApplicationUpdateInput | null,
+    changes: ApplicationUpdateInput | null | undefined,
     @Args('input', { type: () => ApplicationCreateInput, nullable: true, description: 'A new one, as applicationCreate would take it.' })
-    input: ApplicationCreateInput | null,
+    input: ApplicationCreateInput | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPlanPayload> {
     const { previews } = this.options
@@ -50,7 +50,7 @@ async function newOne(input: ApplicationCreateInput, { loaders }: GraphqlContext
   return { request: { resourceId: null, projectId: project.id, project: project.name, name: input.name, spec } }
 }
 
-async function existing(id: string, changes: ApplicationUpdateInput | null, { loaders }: GraphqlContext): Promise<Asked> {
+async function existing(id: string, changes: ApplicationUpdateInput | null | undefined, { loaders }: GraphqlContext): Promise<Asked> {
   const row: ResourceRow | null = await loaders.resource.load(id)
   if (row?.kind !== 'application') return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
   const { name, ...patch } = changes ?? {}

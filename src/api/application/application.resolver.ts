@@ -39,8 +39,8 @@ export class ApplicationResolver {
   @Query(() => ApplicationConnection, { name: 'applications', description: 'Applications, by name.' })
   async list(
     @Args() args: PageArgs,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null,
-    @Args('name', { type: () => String, nullable: true, description: 'Only those with this name.' }) name: string | null,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
+    @Args('name', { type: () => String, nullable: true, description: 'Only those with this name.' }) name: string | null | undefined,
   ) {
     const filter = { kind, projectId: projectId ?? undefined, name: name ?? undefined } as const
     const page = await this.resources.list(filter, { first: pageSize(args), after: decodeCursor(nameCursor, args.after) })
@@ -51,7 +51,7 @@ export class ApplicationResolver {
   async applicationCreate(
     @Args('input', { type: () => ApplicationCreateInput, description: 'What is wanted.' }) input: ApplicationCreateInput,
     @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
-    key: string | null,
+    key: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
     const checked = checkCreate(input)
@@ -73,7 +73,7 @@ export class ApplicationResolver {
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Args('input', { type: () => ApplicationUpdateInput, description: 'What is wanted.' }) input: ApplicationUpdateInput,
     @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
-    expectedGeneration: number | null,
+    expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
     const { name, ...patch } = input
@@ -84,7 +84,7 @@ export class ApplicationResolver {
       if (errors.length > 0) return { application: null, userErrors: errors }
     }
     const write = writeContext('applicationUpdate', context.actor, this.options.clock())
-    const result = await this.resources.patch<ApplicationError[]>({ id, kind }, expectedGeneration, changeOf(name, patch), write)
+    const result = await this.resources.patch<ApplicationError[]>({ id, kind }, expectedGeneration ?? null, changeOf(name, patch), write)
     if (result.outcome === 'refused') return { application: await context.loaders.resource.load(id), userErrors: result.refused }
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { application: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
@@ -96,11 +96,11 @@ export class ApplicationResolver {
   async applicationDelete(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
-    expectedGeneration: number | null,
+    expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
     const write = writeContext('applicationDelete', context.actor, this.options.clock())
-    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration, write)
+    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write)
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { application: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
     await this.nudge(result.resource, context)
@@ -138,7 +138,7 @@ export class ApplicationResolver {
   }
 
   private async placementErrors({ placement }: Pick<ApplicationSpec, 'placement'>): Promise<ApplicationError[]> {
-    if (!placement) return []
+    if (!placement || !nameSchema.safeParse(placement.node).success) return [] // the spec's schema says what is wrong
     const { rows } = await this.resources.list({ kind: 'node', name: placement.node }, { first: 1, after: null })
     if (rows.length > 0) return []
     return [{ field: ['input', 'placement', 'node'], message: `there is no node «${placement.node}»`, code: 'NODE_NOT_FOUND' }]

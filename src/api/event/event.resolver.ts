@@ -25,8 +25,8 @@ export class EventResolver {
   @Query(() => EventConnection, { name: 'events', description: 'Events, newest first.' })
   async list(
     @Args() args: PageArgs,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null,
-    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only those of this resource.' }) resourceId: string | null,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
+    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only those of this resource.' }) resourceId: string | null | undefined,
   ) {
     const filter = { projectId: projectId ?? undefined, resourceId: resourceId ?? undefined }
     const page = await this.repository.list(filter, { first: pageSize(args), after: decodeCursor(numberCursor, args.after) })
@@ -38,9 +38,9 @@ export class EventResolver {
     description: 'Events as they happen, oldest first. With `after` (a cursor of the query `events`) it begins with those that came since.',
   })
   async follow(
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null,
-    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only those of this resource.' }) resourceId: string | null,
-    @Args('after', { type: () => String, nullable: true, description: 'Begin behind this event.' }) after: string | null,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
+    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only those of this resource.' }) resourceId: string | null | undefined,
+    @Args('after', { type: () => String, nullable: true, description: 'Begin behind this event.' }) after: string | null | undefined,
   ): Promise<AsyncIterableIterator<{ events: EventRow }>> {
     const filter = { projectId: projectId ?? undefined, resourceId: resourceId ?? undefined }
     const cursor = decodeCursor(numberCursor, after)

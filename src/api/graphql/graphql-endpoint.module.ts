@@ -1,6 +1,7 @@
 import type { ApolloServerPlugin } from '@apollo/server'
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo'
 import { Global, Module } from '@nestjs/common'
+import { APP_PIPE } from '@nestjs/core'
 import { GraphQLModule } from '@nestjs/graphql'
 import type { IncomingMessage } from 'node:http'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
@@ -14,6 +15,7 @@ import { schemaOptions } from './schema-options.js'
 import { LoaderFactory } from './loaders.js'
 import { OperationRate } from './operation-rate.service.js'
 import { SubscriptionGateway } from './subscription.gateway.js'
+import { TextPipe } from './text.pipe.js'
 import { toldError } from './told-error.js'
 
 @Global()
@@ -83,6 +85,6 @@ function refusingHeavy({ limits }: ApiOptions): ApolloServerPlugin {
       },
     }),
   ],
-  providers: [SubscriptionGateway],
+  providers: [SubscriptionGateway, { provide: APP_PIPE, useClass: TextPipe }],
 })
 export class GraphqlEndpointModule {}

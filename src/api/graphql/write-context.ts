@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isPlainText } from '../../reconcile/name.js'
 import { canonicalJson } from '../../reconcile/hash.js'
 import type { WriteContext } from '../../persistence/write.js'
 import type { Actor } from '../auth/actor.js'
@@ -28,8 +29,8 @@ export function writeContext(
 
 /** An idempotency key is any text of 1 to 200 characters. */
 export function keyErrors(key: string | null | undefined): UserErrorValue<'INVALID'>[] {
-  if (key === null || key === undefined || (key.length >= 1 && key.length <= keyMost && !key.includes('\0'))) return []
-  return [{ field: ['idempotencyKey'], message: `must have 1 to ${keyMost} characters and no NUL`, code: 'INVALID' }]
+  if (key === null || key === undefined || (key.length >= 1 && key.length <= keyMost && isPlainText(key))) return []
+  return [{ field: ['idempotencyKey'], message: `must have 1 to ${keyMost} characters of Unicode text without NUL`, code: 'INVALID' }]
 }
 
 export function keyReusedError(operation: string): UserErrorValue<'IDEMPOTENCY_KEY_REUSED'> {

@@ -36,7 +36,7 @@ export class NginxdemoResolver {
   @Query(() => NginxdemoConnection, { name: 'nginxdemos', description: 'Demos, by name.' })
   async list(
     @Args() args: PageArgs,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
   ) {
     const filter = { kind, projectId: projectId ?? undefined } as const
     const page = await this.resources.list(filter, { first: pageSize(args), after: decodeCursor(nameCursor, args.after) })
@@ -47,7 +47,7 @@ export class NginxdemoResolver {
   async nginxdemoCreate(
     @Args('input', { type: () => NginxdemoCreateInput, description: 'What is wanted.' }) input: NginxdemoCreateInput,
     @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
-    key: string | null,
+    key: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
     const { projectId, name, ...given } = input
@@ -71,11 +71,11 @@ export class NginxdemoResolver {
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Args('input', { type: () => NginxdemoUpdateInput, description: 'What is wanted.' }) input: NginxdemoUpdateInput,
     @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
-    expectedGeneration: number | null,
+    expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
     const write = writeContext('nginxdemoUpdate', context.actor, this.options.clock())
-    const result = await this.resources.patch<NginxdemoError[]>({ id, kind }, expectedGeneration, changeOf(input), write)
+    const result = await this.resources.patch<NginxdemoError[]>({ id, kind }, expectedGeneration ?? null, changeOf(input), write)
     if (result.outcome === 'refused') return { nginxdemo: await context.loaders.resource.load(id), userErrors: result.refused }
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { nginxdemo: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
@@ -87,11 +87,11 @@ export class NginxdemoResolver {
   async nginxdemoDelete(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
-    expectedGeneration: number | null,
+    expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
     const write = writeContext('nginxdemoDelete', context.actor, this.options.clock())
-    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration, write)
+    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write)
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { nginxdemo: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
     await this.nudge(result.resource, context)

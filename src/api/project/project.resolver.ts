@@ -27,7 +27,7 @@ export class ProjectResolver {
   @Query(() => ProjectConnection, { name: 'projects', description: 'All projects, by name.' })
   async list(
     @Args() args: PageArgs,
-    @Args('name', { type: () => String, nullable: true, description: 'Only the one with this name.' }) name: string | null,
+    @Args('name', { type: () => String, nullable: true, description: 'Only the one with this name.' }) name: string | null | undefined,
   ) {
     const after = decodeCursor(projectCursor, args.after)?.name ?? null
     const page = await this.projects.list({ name: name ?? undefined }, { first: pageSize(args), after })
@@ -38,7 +38,7 @@ export class ProjectResolver {
   async projectCreate(
     @Args('input', { type: () => ProjectCreateInput, description: 'What is wanted.' }) input: ProjectCreateInput,
     @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
-    key: string | null,
+    key: string | null | undefined,
     @Context() { actor }: GraphqlContext,
   ): Promise<ProjectCreatePayload> {
     const name = nameSchema.safeParse(input.name)

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { AuditRepository } from '../../persistence/audit.repository.js'
 import { ResourceRepository, type ChangeResult, type ResourceRow } from '../../persistence/resource.repository.js'
 import { isReconciledKind } from '../../reconcile/kind.js'
+import { isPlainText, plainTextRule } from '../../reconcile/name.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import { ChangeFeed, expanded, type Told } from '../change/change-feed.service.js'
 import type { GraphqlContext } from '../graphql/context.js'
@@ -19,7 +20,7 @@ const oneLine = (most: number) =>
     .string()
     .min(1, 'must not be empty')
     .max(most, `must have at most ${most} characters`)
-    .refine((text) => !text.includes('\0'), 'must not contain NUL')
+    .refine(isPlainText, plainTextRule)
 
 /** A listener that was deaf is told at most this many resources that changed meanwhile. */
 const caughtUpMost = 10_000
@@ -59,7 +60,7 @@ export class ResourceResolver {
   @Mutation(() => ResourcePayload, { description: 'Stops the loop of a resource: what runs goes on running, and nothing is repaired or changed.' })
   async resourcePause(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
-    @Args('reason', { type: () => String, nullable: true, description: 'Told to whoever finds it paused.' }) reason: string | null,
+    @Args('reason', { type: () => String, nullable: true, description: 'Told to whoever finds it paused.' }) reason: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ResourcePayload> {
     const checked = oneLine(500).nullish().safeParse(reason)
@@ -102,12 +103,12 @@ export class ResourceResolver {
       'Tells resources that changed, each as it is by then; changes that follow each other quickly come as one. With `ids` the present state comes first. Without arguments all resources.',
   })
   async resourceChanged(
-    @Args('ids', { type: () => [ID], nullable: true, description: `Only these, at most ${watchedIdsMost}.` }) ids: string[] | null,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null,
+    @Args('ids', { type: () => [ID], nullable: true, description: `Only these, at most ${watchedIdsMost}.` }) ids: string[] | null | undefined,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
   ): Promise<AsyncIterableIterator<{ resourceChanged: ResourceChange }>> {
     if (ids && ids.length > watchedIdsMost)
       throw new GraphQLError(`"ids" may name at most ${watchedIdsMost} resources: subscribe to their project instead`, { extensions: { code: 'BAD_USER_INPUT' } })
-    const filter: Filter = { ids: ids ? new Set(ids) : null, projectId }
+    const filter: Filter = { ids: ids ? new Set(ids) : null, projectId: projectId ?? null }
     // Followed first, then read: what changes in between comes twice rather than never.
     const followed = this.changes.follow()
     const first = ids ? await this.read(ids, filter) : []

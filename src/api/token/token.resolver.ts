@@ -2,6 +2,7 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Mutation, Query, Resolver } from '@nestjs/graphql'
 import { generateToken, hashToken } from '../../adapters/crypto/token.js'
 import { TokenRepository } from '../../persistence/token.repository.js'
+import { isPlainText } from '../../reconcile/name.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import { may, type Actor } from '../auth/actor.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
@@ -33,7 +34,7 @@ export class TokenResolver {
   async tokenCreate(
     @Args('input', { type: () => TokenCreateInput, description: 'What is wanted.' }) input: TokenCreateInput,
     @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input makes no second token, for a day.' })
-    key: string | null,
+    key: string | null | undefined,
     @Context() { actor }: GraphqlContext,
   ): Promise<TokenCreatePayload> {
     const now = this.options.clock()
@@ -80,8 +81,8 @@ export class TokenResolver {
 
 function inputErrors({ name, abilities, expiresAt }: TokenCreateInput, actor: Actor, now: number): TokenError[] {
   const errors: TokenError[] = []
-  if (name.trim().length === 0 || name.length > nameMost || name.includes('\0'))
-    errors.push({ field: ['input', 'name'], message: `must have 1 to ${nameMost} characters and no NUL`, code: 'INVALID' })
+  if (name.trim().length === 0 || name.length > nameMost || !isPlainText(name))
+    errors.push({ field: ['input', 'name'], message: `must have 1 to ${nameMost} characters of Unicode text without NUL`, code: 'INVALID' })
   if (abilities.length === 0) errors.push({ field: ['input', 'abilities'], message: 'must name at least one ability', code: 'INVALID' })
   for (const ability of abilities) {
     if (!may(actor, ability)) errors.push({ field: ['input', 'abilities'], message: `the token that asks has not ${ability} itself`, code: 'STRONGER_THAN_MAKER' })
