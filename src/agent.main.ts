@@ -27,7 +27,7 @@ agent.start()
 onShutdown(() => stopping.abort())
 log.info({ node: config.node, instance: config.instance }, 'the agent runs')
 await serveQueues(createNodeActivities(agent))
-agent.stop()
+await agent.stop()
 
 /** Serves both queues until it is told to stop; a Temporal that is away is waited for. */
 async function serveQueues(activities: NodeActivities): Promise<void> {

@@ -14,7 +14,7 @@ import { Channel } from './channel.js'
 import { ClockOffset } from './clock-offset.js'
 import type { AgentConfig } from './config.js'
 import { ConnectionCounter } from './connections.js'
-import { DnsServer } from './dns-server.js'
+import { dnsContainerName, DnsServer } from './dns-server.js'
 import { DriftSweep } from './drift-sweep.js'
 import { createExecutor, type Executor } from './executor.js'
 import { FenceJournal } from './fences.js'
@@ -50,6 +50,7 @@ type Frame<T extends AgentFrame['type']> = Extract<AgentFrame, { type: T }>
 export class Agent {
   private readonly stopping = new AbortController()
   private readonly timers: NodeJS.Timeout[] = []
+  private flying: Promise<void> = Promise.resolve()
   private readonly offset = new ClockOffset()
   private readonly conditions = new NodeConditions()
   private readonly engine: NodeEngine
@@ -83,7 +84,8 @@ export class Agent {
     const effects = new OwnEffects(clock)
     const told = new ToldStates()
     const runner = new ProbeRunner()
-    const common = { instance, stateDir, engine: this.engine, clock, log, conditions: this.conditions }
+    const { signal } = this.stopping
+    const common = { instance, stateDir, engine: this.engine, clock, log, conditions: this.conditions, signal }
 
     this.channel = new Channel({
       apiUrl: config.apiUrl,
@@ -123,8 +125,8 @@ export class Agent {
       effects,
       told,
       nudges: this.nudges,
-      onSystemEvent: ({ action }) => {
-        if (action === 'die' || action === 'destroy') void this.dns.ensure()
+      onSystemEvent: ({ action, containerName }) => {
+        if (containerName === dnsContainerName(instance)) this.dns.noticed(action)
       },
       onSubscribe: () => void this.lookAround(),
     })
@@ -164,7 +166,7 @@ export class Agent {
     void this.channel.run(signal)
     this.timers.push(setInterval(() => void this.lookAround(), sweepMs))
     this.timers.push(setInterval(() => void this.quietly(this.housekeeping.collect()), collectMs))
-    if (this.network.subnet) void this.canary.run()
+    this.flying = this.canary.run()
   }
 
   observe(request: ObserveRequest): Promise<Observation> {
@@ -175,11 +177,13 @@ export class Agent {
     return this.gate.admit(signed, signal, (payload) => this.executor.act(payload, signal))
   }
 
-  /** Containers go on running; the next agent finds everything by labels and files. */
-  stop(): void {
-    this.stopping.abort()
+  /** Containers go on running; the next agent finds everything by labels and files. Returns when nothing is under way. */
+  async stop(): Promise<void> {
+    this.stopping.abort(new Error('the agent stops'))
     for (const timer of this.timers) clearInterval(timer)
     this.prober.stop()
+    await this.flying
+    await this.dns.idle()
   }
 
   /** What the next heartbeat tells of this node. */
@@ -203,11 +207,9 @@ export class Agent {
   private welcomed(welcome: Extract<ApiFrame, { type: 'welcome' }>, sentAt: number): void {
     this.offset.measure(sentAt, Date.now(), welcome.now)
     this.housekeeping.setKeepImages(welcome.keepImages)
-    const first = this.network.subnet === null
     this.network.adopt(welcome.subnet)
     this.dns.setTtl(welcome.dnsTtlSeconds)
     void this.dns.ensure()
-    if (first) void this.canary.run()
   }
 
   private async hello(): Promise<Frame<'hello'>> {

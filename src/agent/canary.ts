@@ -15,6 +15,8 @@ import { systemKind } from './system-kind.js'
 
 const upWithinMs = 5_000
 const pollMs = 50
+const againMs = 3_600_000
+const soonMs = 5_000
 const zoneOfItsOwn = 'canary.test'
 
 export interface CanaryOptions {
@@ -27,27 +29,32 @@ export interface CanaryOptions {
   conditions: NodeConditions
   clock: Clock
   log: AgentLog
+  signal: AbortSignal
 }
 
 /**
  * Proves what everything else takes for granted: that this node reaches a container by its address, and that a
  * container reaches the node's resolver, which host firewalls like to drop. Its container is a CoreDNS as well: it
  * answers for a zone of its own, and passes the internal zone on to the node's resolver from inside the network.
+ * Tells EngineSupported, ContainersReachable and DNSReachable.
  */
 export class Canary {
-  private current: Promise<void> | null = null
-
   constructor(private readonly options: CanaryOptions) {}
 
-  /** Tells EngineSupported and ContainersReachable, and DNSReachable. Never fails. */
-  run(): Promise<void> {
-    this.current ??= this.once()
-      .catch((error: unknown) => this.options.log.warn({ error: String(error) }, 'the canary could not fly'))
-      .finally(() => (this.current = null))
-    return this.current
+  /** Flies at once, and again every hour; what could not be found out is tried again soon. Returns when the agent stops. */
+  async run(): Promise<void> {
+    const { signal, clock, log } = this.options
+    while (!signal.aborted) {
+      const found = await this.once().catch((error: unknown) => {
+        log.debug({ error: String(error) }, 'the canary could not fly')
+        return false
+      })
+      await clock.sleep(found ? againMs : soonMs, signal).catch(() => undefined)
+    }
   }
 
-  private async once(): Promise<void> {
+  /** False when something that it needs is not there yet. */
+  private async once(): Promise<boolean> {
     const { engine, conditions, dns, network } = this.options
     const refusal = refuseEngine(await engine.info())
     conditions.set(
@@ -55,28 +62,26 @@ export class Canary {
         ? { type: 'EngineSupported', status: 'False', reason: 'UnsupportedEngine', message: refusal }
         : { type: 'EngineSupported', status: 'True', reason: 'Supported', message: 'the engine can be worked with' },
     )
-    if (refusal) return
+    if (refusal) return true
+    if (!network.subnet) return false
     await dns.ensure()
     await network.ensure()
-    if (dns.address === null || (await engine.imageId(coreDnsImage)) === null) return
+    if (dns.address === null || (await engine.imageId(coreDnsImage)) === null) return false
     try {
-      await this.fly(dns.address)
+      return await this.fly(dns.address)
     } finally {
       await engine.remove(this.name, true)
     }
   }
 
-  private async fly(resolver: string): Promise<void> {
+  private async fly(resolver: string): Promise<boolean> {
     const { conditions, engine } = this.options
     const address = await this.launch(resolver)
     if (!(await this.answers(address, zoneOfItsOwn))) {
-      const state = (await engine.inspect(this.name))?.state
-      return conditions.set({
-        type: 'ContainersReachable',
-        status: state === 'running' ? 'False' : 'Unknown',
-        reason: state === 'running' ? 'AddressUnreachable' : 'CanaryEnded',
-        message: `the node does not reach a container by its address ${address}`,
-      })
+      if ((await engine.inspect(this.name))?.state !== 'running') return false
+      const message = `the node does not reach a container by its address ${address}`
+      conditions.set({ type: 'ContainersReachable', status: 'False', reason: 'AddressUnreachable', message })
+      return true
     }
     conditions.set({ type: 'ContainersReachable', status: 'True', reason: 'Reachable', message: 'the node reaches containers by their addresses' })
     const resolves = await this.answers(address, internalZone)
@@ -90,6 +95,7 @@ export class Canary {
             message: `containers do not reach the node's resolver on ${resolver}:53; let the firewall (ufw, firewalld) accept UDP and TCP port 53 from ${this.options.network.subnet?.cidr}`,
           },
     )
+    return true
   }
 
   private async launch(resolver: string): Promise<string> {
@@ -115,11 +121,11 @@ export class Canary {
   }
 
   private async answers(address: string, zone: string): Promise<boolean> {
-    const { client, clock } = this.options
+    const { client, clock, signal } = this.options
     const deadline = clock.now() + upWithinMs
     do {
       if (await client.answers(address, zone)) return true
-      await clock.sleep(pollMs)
+      await clock.sleep(pollMs, signal)
     } while (clock.now() < deadline)
     return false
   }

@@ -10,6 +10,8 @@ const longestRetryMs = 5_000
 const handshakeTimeoutMs = 5_000
 /** An API that has answered no heartbeat for this long is not there, whatever TCP believes. */
 const silentMs = 3 * heartbeatIntervalMs
+/** A reader who is this far behind is cut off, rather than let a chatty container fill our memory. */
+const mostBufferedBytes = 16 * 1024 * 1024
 
 type Hello = Extract<AgentFrame, { type: 'hello' }>
 type Heartbeat = Extract<AgentFrame, { type: 'heartbeat' }>
@@ -161,9 +163,10 @@ export class Channel {
     for (const [key, { sentAt }] of this.nudges) if (sentAt !== null && sentAt < oldest) this.nudges.delete(key)
   }
 
-  /** False when there is no connection. */
+  /** False when there is no connection, or when a stream outruns it. */
   private write(frame: AgentFrame): boolean {
     if (this.socket?.readyState !== WebSocket.OPEN) return false
+    if (frame.type === 'chunk' && this.socket.bufferedAmount > mostBufferedBytes) return false
     this.socket.send(JSON.stringify(frame))
     return true
   }

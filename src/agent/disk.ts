@@ -7,9 +7,15 @@ export interface DiskUse {
   used: number
 }
 
-/** Fill level of the file system that holds `path`. */
+/**
+ * Fill level of the file system that holds `path`, the engine's folder. An agent in a container does not see that folder,
+ * but its own root lies in it.
+ */
 export async function diskUse(path: string): Promise<DiskUse> {
-  const { bsize, blocks, bfree, bavail } = await statfs(path)
+  const { bsize, blocks, bfree, bavail } = await statfs(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return statfs('/')
+  })
   const usedBlocks = blocks - bfree
   return { totalBytes: blocks * bsize, freeBytes: bavail * bsize, used: usedBlocks / Math.max(1, usedBlocks + bavail) }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { join } from 'node:path'
-import { EngineFailure } from '../adapters/docker/engine.js'
+import { EngineFailure, type EngineContainer } from '../adapters/docker/engine.js'
 import type { NodeEngine, SystemNetwork } from '../adapters/docker/node-engine.js'
 import { portHolder } from '../adapters/docker/port-holder.js'
 import { internalZone, loopback, nameserversOf, renderCorefile, renderEmptyZone } from '../adapters/dns/zone-files.js'
@@ -22,6 +22,10 @@ const upstreamsOfContainers = 2
 const folder = '/dns'
 const upWithinMs = 5_000
 const pollMs = 50
+/** Docker restarts it within moments; until then nothing is done about its end. */
+const dockerRestartsMs = 3_000
+const firstRetryMs = 1_000
+const longestRetryMs = 30_000
 
 export interface DnsServerOptions {
   instance: string
@@ -32,6 +36,8 @@ export interface DnsServerOptions {
   conditions: NodeConditions
   clock: Clock
   log: AgentLog
+  /** Aborts when the agent stops: nothing is created from then on. */
+  signal: AbortSignal
 }
 
 export const dnsContainerName = (instance: string) => `ek-${instance}-dns`
@@ -47,6 +53,7 @@ export class DnsServer {
   private holder: string | null = null
   private current: Promise<void> | null = null
   private again = false
+  private retryMs = firstRetryMs
 
   constructor(private readonly options: DnsServerOptions) {
     this.displaced = readFileIfThere(this.displacedFile()) === 'true'
@@ -79,29 +86,58 @@ export class DnsServer {
     return this.current
   }
 
+  /** Its container was removed: nobody else brings it back. It ended: Docker restarts it, and is looked after later. */
+  noticed(action: string): void {
+    if (action === 'destroy') void this.ensure()
+    else if (action === 'die') this.lookAgain(dockerRestartsMs)
+  }
+
+  /** Returns when nothing is under way. */
+  async idle(): Promise<void> {
+    await this.current
+  }
+
   private async loop(): Promise<void> {
     do {
       this.again = false
-      await this.ensureOnce().catch((error: unknown) => this.failed(error))
-    } while (this.again)
+      try {
+        await this.ensureOnce()
+        this.retryMs = firstRetryMs
+      } catch (error) {
+        this.failed(error)
+      }
+    } while (this.again && !this.options.signal.aborted)
   }
 
   private async ensureOnce(): Promise<void> {
-    const { network, engine, client } = this.options
+    const { network, engine, signal } = this.options
     await network.ensure()
     const { subnet } = network
-    if (!subnet) return
+    if (!subnet || signal.aborted) return
     this.writeConfiguration(subnet)
     const found = await engine.inspect(this.name)
-    if (found?.labels[label.specHash] === this.specHash(subnet) && found.state === 'running') {
-      if (await client.answers(this.addressIn(subnet), internalZone)) return this.ready()
-    }
+    if (found && (await this.revived(found, subnet))) return this.ready()
     if (found) await engine.remove(found.id, true)
     await this.chooseAddress(subnet)
     this.writeConfiguration(subnet)
+    signal.throwIfAborted()
     await this.create(subnet)
-    await this.untilAnswers(subnet)
+    if (!(await this.answers(subnet))) throw new Error(`the resolver does not answer on ${this.addressIn(subnet)} after ${upWithinMs / 1000} s`)
     this.ready()
+  }
+
+  /** True when the container that is there is the wanted one and answers, if need be after it was started again. */
+  private async revived(found: EngineContainer, subnet: NodeSubnet): Promise<boolean> {
+    const { engine } = this.options
+    if (found.labels[label.specHash] !== this.specHash(subnet)) return false
+    try {
+      if (found.state === 'paused') await engine.unpause(found.id)
+      else if (found.state !== 'running' && found.state !== 'restarting') await engine.start(found.id)
+    } catch (error) {
+      if (error instanceof EngineFailure && error.reason === 'DockerUnreachable') throw error
+      return false
+    }
+    return this.answers(subnet)
   }
 
   private async create(subnet: NodeSubnet): Promise<void> {
@@ -128,12 +164,14 @@ export class DnsServer {
     await engine.start(this.name)
   }
 
-  private async untilAnswers(subnet: NodeSubnet): Promise<void> {
-    const { client, clock } = this.options
+  /** A busy machine may need a moment for an answer, so one silence means nothing. */
+  private async answers(subnet: NodeSubnet): Promise<boolean> {
+    const { client, clock, signal } = this.options
     const deadline = clock.now() + upWithinMs
-    while (!(await client.answers(this.addressIn(subnet), internalZone))) {
-      if (clock.now() > deadline) throw new Error(`the resolver does not answer on ${this.addressIn(subnet)} after ${upWithinMs / 1000} s`)
-      await clock.sleep(pollMs)
+    for (;;) {
+      if (await client.answers(this.addressIn(subnet), internalZone)) return true
+      if (clock.now() > deadline) return false
+      await clock.sleep(pollMs, signal)
     }
   }
 
@@ -177,10 +215,19 @@ export class DnsServer {
   }
 
   private failed(error: unknown): void {
+    if (this.options.signal.aborted) return
+    this.lookAgain(this.retryMs)
+    this.retryMs = Math.min(this.retryMs * 2, longestRetryMs)
     const message = error instanceof Error ? error.message : String(error)
     const reason = error instanceof EngineFailure ? error.reason : 'ResolverNotRunning'
     this.options.log.warn({ reason, message }, 'the resolver is not ready')
     this.options.conditions.set({ type: 'DNSReady', status: 'False', reason, message })
+  }
+
+  private lookAgain(ms: number): void {
+    setTimeout(() => {
+      if (!this.options.signal.aborted) void this.ensure()
+    }, ms).unref()
   }
 
   private get name(): string {

@@ -47,7 +47,7 @@ describe('DriftSweep', () => {
     name: `ek-${resource}`,
     labels: { [label.kind]: 'application', [label.resource]: resource, [label.probe]: '{}' },
     state: 'running',
-    young: false,
+    upSeconds: null,
     ...change,
   })
   const event = (action: string, resource: string): EngineEvent => ({
@@ -94,14 +94,15 @@ describe('DriftSweep', () => {
     expect(await run()).toEqual([])
   })
 
-  it('up for seconds, though it should be up for minutes -> an unseen restart is nudged', async () => {
-    list = [container('app_a', { young: true })]
+  it('up for less long than we have known it to run -> an unseen restart is nudged, once, and probed anew', async () => {
+    list = [container('app_a', { upSeconds: 5 })]
     await run()
-    now += 120_000
-    list = [container('app_a')]
-    await run()
-    list = [container('app_a', { young: true })]
+    list = [container('app_a', { upSeconds: 35 })]
+    expect(await run()).toEqual([])
+    list = [container('app_a', { upSeconds: 3 })]
     expect(await run()).toEqual(['app_a'])
+    list = [container('app_a', { upSeconds: 33 })]
+    expect(await run()).toEqual([])
   })
 
   it('an event that came after the list was asked for -> knows better than the list', async () => {

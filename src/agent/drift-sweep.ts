@@ -24,7 +24,8 @@ export interface DriftSweepPorts {
 
 /**
  * Finds what events did not tell: one list of all our containers, compared with what was last told. One call to the
- * engine however many containers there are; only a container that the prober has never seen costs one more.
+ * engine however many containers there are; only one that is new
+ * or changed unseen costs one more, so that the prober knows its present run.
  */
 export class DriftSweep {
   private current: Promise<void> | null = null
@@ -58,20 +59,26 @@ export class DriftSweep {
     const asOf = clock.now()
     const all = await engine.summaries({ [label.instance]: instance })
     const list = all.filter((c) => c.labels[label.kind] !== systemKind)
-    for (const resource of told.byList(list, asOf)) nudges.nudge(resource, 'drift')
+    const news = told.byList(list, asOf)
+    for (const resource of news.resources) nudges.nudge(resource, 'drift')
     prober.keepOnly(new Set(list.map((c) => c.id)), asOf)
-    await Promise.all(list.filter((c) => this.unprobed(c)).map((c) => this.track(c.id)))
+    const changed = new Set(news.containers)
+    await Promise.all(list.filter((c) => this.unprobed(c) || (hasProbe(c) && changed.has(c.id))).map((c) => this.track(c.id)))
     sendInventory(inventoryOf(list))
   }
 
   private unprobed(container: ContainerSummary): boolean {
-    return container.state === 'running' && container.labels[label.probe] !== undefined && !this.ports.prober.knows(container.id)
+    return hasProbe(container) && container.state === 'running' && !this.ports.prober.knows(container.id)
   }
 
   private async track(id: string): Promise<void> {
     const container = await this.ports.engine.inspect(id)
     if (container) this.ports.prober.track(container)
   }
+}
+
+function hasProbe(container: ContainerSummary): boolean {
+  return container.labels[label.probe] !== undefined
 }
 
 export function inventoryOf(list: ContainerSummary[]): InventoryEntry[] {

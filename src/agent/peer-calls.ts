@@ -17,6 +17,7 @@ export class PeerCalls {
   private readonly incoming = new Map<string, AbortController>()
 
   constructor(
+    /** False: it cannot be written, because the channel is closed or the other side reads too slowly. */
     private readonly write: (frame: AgentFrame) => boolean,
     private readonly serve: ServeCall,
   ) {}
@@ -24,8 +25,8 @@ export class PeerCalls {
   call(method: string, params: unknown): Promise<unknown> {
     const id = randomUUID()
     return new Promise((resolve, reject) => {
+      if (!this.write({ type: 'call', id, method, params })) return reject(new Error('there is no channel to the API now'))
       this.outgoing.set(id, { resolve, reject })
-      if (!this.write({ type: 'call', id, method, params })) this.broken('there is no channel to the API now')
     })
   }
 
@@ -53,7 +54,10 @@ export class PeerCalls {
     const controller = new AbortController()
     this.incoming.set(id, controller)
     try {
-      const value = await this.serve(method, params, (chunk) => this.write({ type: 'chunk', id, value: chunk }), controller.signal)
+      const onChunk = (chunk: unknown) => {
+        if (!this.write({ type: 'chunk', id, value: chunk })) controller.abort()
+      }
+      const value = await this.serve(method, params, onChunk, controller.signal)
       this.write({ type: 'end', id, ...(value === undefined ? {} : { value }) })
     } catch (error) {
       const { reason, message } = error as Error & { reason?: string }

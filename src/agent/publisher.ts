@@ -9,7 +9,7 @@ import type { Clock, EndpointReaders } from './ports.js'
 import { readFileIfThere, writeFileAtomically } from './state-file.js'
 
 const pollMs = 30
-/** The resolver reads its file five times a second; what it does not show by then it will not show. */
+/** The resolver reads its file many times a second; what it does not show by then it will not show. */
 const liveWithinMs = 3_000
 /** A resolver that was silent last time is given this long to come back. */
 const silentWithinMs = 300

@@ -20,8 +20,15 @@ const stateAfter: Record<string, ContainerState> = {
   die: 'exited',
 }
 
-/** "Up 40 seconds" of a container that we have known to run for longer than this: it was restarted unseen. */
-const unseenRestartMs = 70_000
+/** The engine tells a running time to the second only. */
+const upTimeErrorMs = 2_000
+
+/** What a full list shows beyond what was told. */
+export interface News {
+  resources: ResourceRef[]
+  /** Ids of the containers that are there and new, or in another state or another run than was told. */
+  containers: string[]
+}
 
 /** What the control plane was last told of each container: by events, and by the sweep where events were missed. */
 export class ToldStates {
@@ -34,28 +41,34 @@ export class ToldStates {
   }
 
   /**
-   * Takes over what a full list shows and returns the resources for which that is news. `asOf`: when the list was asked
+   * Takes over what a full list shows and returns what of it is news. `asOf`: when the list was asked
    * for; an event that came later knows better.
    */
-  byList(list: ContainerSummary[], asOf: number): ResourceRef[] {
-    const news: ResourceRef[] = []
+  byList(list: ContainerSummary[], asOf: number): News {
+    const resources: ResourceRef[] = []
+    const containers: string[] = []
     const present = new Set(list.map((c) => c.id))
     for (const [id, { resource, at }] of this.told) {
       if (present.has(id) || at >= asOf) continue
-      news.push(resource)
+      resources.push(resource)
       this.told.delete(id)
     }
     for (const container of list) {
       const known = this.told.get(container.id)
       if (known && known.at >= asOf) continue
-      const restarted = container.young && known?.state === 'running' && asOf - known.at > unseenRestartMs
-      if (known?.state === container.state && !restarted) continue
+      if (known?.state === container.state && !restartedSince(container, known.at, asOf)) continue
       const resource = resourceOf(container.labels)
-      news.push(resource)
+      resources.push(resource)
+      containers.push(container.id)
       this.told.set(container.id, { resource, state: container.state, at: asOf })
     }
-    return news
+    return { resources, containers }
   }
+}
+
+/** True when its present run began after we were told that it runs: a restart that no event told of. */
+function restartedSince({ upSeconds, state }: ContainerSummary, toldAt: number, asOf: number): boolean {
+  return state === 'running' && upSeconds !== null && asOf - upSeconds * 1_000 > toldAt + upTimeErrorMs
 }
 
 export function resourceOf(labels: Record<string, string>): ResourceRef {

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type Docker from 'dockerode'
 import { generateSigningKey, signingKeyOf, signPayload, type SignedPayload } from '../../src/adapters/crypto/signing.js'
 import { Agent } from '../../src/agent/agent.js'
 import { containerSpecSchema, type ArgsOf, type ContainerSpec, type ResultOf, type Verb } from '../../src/reconcile/action.js'
@@ -29,12 +30,13 @@ export interface AgentWorld extends DockerWorld {
   retire(spec: ContainerSpec, graceSeconds?: number): Promise<ResultOf['retireContainer']>
   observe(resource: string, change?: { images?: string[]; connectionsTo?: string[] }): Promise<NodeObservation>
   /** A second process with the same state, as after a crash of the first. */
-  restartAgent(): void
+  restartAgent(): Promise<void>
   close(): Promise<void>
 }
 
-export async function openAgentWorld(): Promise<AgentWorld> {
-  const docker = await openDockerWorld()
+/** `own`: an engine of its own, instead of the machine's. */
+export async function openAgentWorld(own?: { docker: Docker; socket: string }): Promise<AgentWorld> {
+  const docker = await openDockerWorld(own?.docker)
   const stateDir = mkdtempSync(join(tmpdir(), 'agent-'))
   mkdirSync(stateDir, { recursive: true })
   writeFileSync(join(stateDir, 'subnet'), docker.subnet)
@@ -51,7 +53,7 @@ export async function openAgentWorld(): Promise<AgentWorld> {
       pinnedKeys: [pinned],
       temporal: { address: '', namespace: '' },
       stateDir,
-      dockerSocket: null,
+      dockerSocket: own?.socket ?? null,
     }
     const made = new Agent(config, quiet)
     made.onNudges = (resources, why) => nudges.push(...resources.map(({ resource }) => ({ resource, why, at: Date.now() })))
@@ -112,12 +114,12 @@ export async function openAgentWorld(): Promise<AgentWorld> {
       world.act('retireContainer', { name, graceSeconds }, { resource: labels[label.resource] ?? '', container: name, key: `retire ${name}` }),
     observe: async (resource, { images = [], connectionsTo = [] } = {}) =>
       readable(await agent.observe({ node, kind, resource, images, connectionsTo })),
-    restartAgent() {
-      agent.stop()
+    async restartAgent() {
+      await agent.stop()
       agent = start()
     },
     async close() {
-      agent.stop()
+      await agent.stop()
       await docker.clear()
       rmSync(stateDir, { recursive: true, force: true })
     },

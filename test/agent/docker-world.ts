@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import Docker from 'dockerode'
 import { label } from '../../src/reconcile/labels.js'
+import { coreDnsImage } from '../../src/agent/dns-server.js'
+import { hostRoutes } from '../../src/agent/host-routes.js'
 import { networkName } from '../../src/agent/node-network.js'
 import { ensureTestImage, testAppImage } from '../setup/test-images.js'
 
 /** The test application: an HTTP server on 8080, set by its environment. */
 export const testApp = testAppImage('1')
+export const testImages = [testApp, coreDnsImage]
+let testImagesMissing = true
 
 /** A corner of the real engine that belongs to one test file alone. */
 export interface DockerWorld {
@@ -17,11 +21,12 @@ export interface DockerWorld {
   clear(): Promise<void>
 }
 
-export async function openDockerWorld(): Promise<DockerWorld> {
-  const docker = new Docker()
-  for (const image of [testApp, 'coredns/coredns:1.15.0']) await ensureTestImage(docker, image, () => undefined)
+/** `docker`: another engine than the machine's own. */
+export async function openDockerWorld(docker = new Docker()): Promise<DockerWorld> {
+  if (testImagesMissing) for (const image of testImages) await ensureTestImage(new Docker(), image, () => undefined)
+  testImagesMissing = false
   const instance = `t${randomBytes(4).toString('hex')}`
-  const prefix = await freePrefix(docker)
+  const prefix = await freePrefix()
   return {
     docker,
     instance,
@@ -32,9 +37,8 @@ export async function openDockerWorld(): Promise<DockerWorld> {
 }
 
 /** Of 10.224.0.0/11, which the product's own default pool does not touch. */
-async function freePrefix(docker: Docker): Promise<string> {
-  const networks = await docker.listNetworks()
-  const used = new Set(networks.flatMap((n) => (n.IPAM?.Config ?? []).map((c) => (c.Subnet ?? '').split('.').slice(0, 2).join('.'))))
+async function freePrefix(): Promise<string> {
+  const used = new Set((await hostRoutes('')).map((route) => route.split('.').slice(0, 2).join('.')))
   const free = Array.from({ length: 32 }, (_, i) => `10.${224 + i}`).filter((p) => !used.has(p))
   const chosen = free[Math.floor(Math.random() * free.length)]
   if (!chosen) throw new Error('no subnet is left for a test: remove networks of earlier runs')

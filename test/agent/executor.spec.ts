@@ -59,7 +59,7 @@ describe('ensureContainer', () => {
     await world.ensure(spec)
     await world.docker.getContainer(spec.name).remove({ force: true })
     const made = await world.docker.createContainer({ name: spec.name, Image: testApp, Labels: spec.labels, HostConfig: { NetworkMode: networkName(world.instance) } })
-    world.restartAgent()
+    await world.restartAgent()
     expect(await world.ensure(spec)).toMatchObject({ containerId: made.id, created: false, ready: true })
   })
 

@@ -1,8 +1,12 @@
+import { execFileSync } from 'node:child_process'
+import { createSocket } from 'node:dgram'
 import { rmSync } from 'node:fs'
 import { Resolver } from 'node:dns/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bridgeName } from '../../src/adapters/docker/network-body.js'
 import { dnsContainerName } from '../../src/agent/dns-server.js'
+import { networkName } from '../../src/agent/node-network.js'
 import { nodeSubnetOf } from '../../src/agent/node-subnet.js'
 import { publisherPaths } from '../../src/agent/publisher.js'
 import type { Publication } from '../../src/reconcile/action.js'
@@ -107,14 +111,14 @@ describe('the resolver', () => {
   })
 
   it('killed -> Docker itself brings it back', async () => {
-    world.agent.stop()
+    await world.agent.stop()
     await world.docker.getContainer(dnsContainerName(world.instance)).kill().catch(() => undefined)
     // A kill by hand is a stop for unless-stopped, so the process is killed as a crash would.
     await world.docker.getContainer(dnsContainerName(world.instance)).start().catch(() => undefined)
     const { Pid } = (await world.docker.getContainer(dnsContainerName(world.instance)).inspect()).State
     process.kill(Pid, 'SIGKILL')
     await until(async () => (await lookup('web.shop.internal'))[0] === '10.3.0.2', 10_000)
-    world.restartAgent()
+    await world.restartAgent()
   })
 
   it('paused by somebody -> what is published meanwhile is shown as soon as it is back', async () => {
@@ -125,9 +129,46 @@ describe('the resolver', () => {
   })
 
   it('a new agent on the same files -> published without being told again', async () => {
-    world.restartAgent()
+    await world.restartAgent()
     expect((await world.observe('app_a')).published).toBe('silent')
     rmSync(join(publisherPaths(world.stateDir).fragments, 'app_a.json'))
     expect((await world.observe('app_a')).published).toBeNull()
+  })
+})
+
+describe('a machine with habits of its own', () => {
+  it('a firewall that drops DNS from containers -> told with its cure', async () => {
+    const bridge = bridgeName(networkName(world.instance))
+    const rule = ['-i', bridge, '-p', 'udp', '--dport', '53', '-j', 'DROP']
+    execFileSync('iptables', ['-I', 'INPUT', ...rule])
+    try {
+      await world.restartAgent()
+      await until(() => condition('DNSReachable') !== undefined, 30_000)
+      expect(condition('ContainersReachable')).toMatchObject({ status: 'True' })
+      expect(condition('DNSReachable')).toMatchObject({ status: 'False', reason: 'DNSBlockedByFirewall', message: expect.stringContaining(world.subnet) as string })
+    } finally {
+      execFileSync('iptables', ['-D', 'INPUT', ...rule])
+    }
+  })
+
+  it('port 53 of the bridge is taken -> the resolver gets an address of its own, new containers use it', async () => {
+    const { reservedResolver, gateway } = nodeSubnetOf(world.subnet)
+    await world.agent.stop()
+    await world.docker.getContainer(dnsContainerName(world.instance)).remove({ force: true })
+    const other = createSocket('udp4')
+    await new Promise<void>((resolve) => other.bind(53, gateway, resolve))
+    try {
+      await world.restartAgent()
+      await until(() => condition('DNSReady')?.status === 'True', 20_000)
+      expect(condition('DNSReady')).toMatchObject({ reason: 'OnReservedAddress' })
+      resolver.setServers([reservedResolver])
+      await publish(publication(['10.3.0.4']), 'displaced')
+      expect(await lookup('web.shop.internal')).toEqual(['10.3.0.4'])
+      const spec = world.spec('app_displaced')
+      await world.ensure(spec)
+      expect((await world.docker.getContainer(spec.name).inspect()).HostConfig.Dns?.[0]).toBe(reservedResolver)
+    } finally {
+      other.close()
+    }
   })
 })

@@ -43,7 +43,8 @@ describe('nudges on real events', () => {
     const spec = world.spec('app_ready', { address: world.address(50) })
     await world.ensure(spec)
     const ready = async () => (await world.observe('app_ready')).containers[0]?.probe.ready
-    expect(await ready()).toBe(true)
+    await until(async () => (await ready()) === true)
+    await sleep(100)
     const mark = world.nudges.length
     await put(world.address(50), 'PUT')
     await until(() => since(mark, 'app_ready').some((n) => n.why === 'a container turned unready'))
@@ -71,7 +72,7 @@ describe('nudges on real events', () => {
     const spec = world.spec('app_found')
     await world.ensure(spec)
     const mark = world.nudges.length
-    world.restartAgent()
+    await world.restartAgent()
     await until(() => since(mark, 'app_found').length > 0)
     await until(async () => (await world.observe('app_found')).containers[0]?.probe.ready === true)
     await sleep(300)

@@ -108,7 +108,7 @@ export class SimEngine implements NodeEngine {
         name: c.name,
         labels: c.labels,
         state: c.state,
-        young: c.startedAt !== null && this.nodeNow() - c.startedAt < 60_000,
+        upSeconds: c.state === 'running' ? upSeconds(c.startedAt, this.nodeNow()) : null,
       })),
     )
   }
@@ -616,6 +616,12 @@ export class SimEngine implements NodeEngine {
         if (this.subscriptions.has(subscription)) subscription.onEvent(event)
       })
   }
+}
+
+/** To the second, as Docker tells it, and for the first minute only. */
+function upSeconds(startedAt: number | null, now: number): number | null {
+  const seconds = startedAt === null ? Infinity : Math.floor((now - startedAt) / 1_000)
+  return seconds < 60 ? seconds : null
 }
 
 /** Has a process and its address. */

@@ -61,7 +61,7 @@ export class DockerodeEngine implements NodeEngine {
       name: (c.Names[0] ?? '').replace(/^\//, ''),
       labels: c.Labels,
       state: toState(c.State),
-      young: /second/i.test(c.Status),
+      upSeconds: upSecondsOf(c.Status),
     }))
   }
 
@@ -283,6 +283,12 @@ export class DockerodeEngine implements NodeEngine {
 
 function toFilter(labels: Record<string, string>): string[] {
   return Object.entries(labels).map(([key, value]) => `${key}=${value}`)
+}
+
+/** The engine tells it in words: "Up Less than a second", "Up 1 second", "Up 40 seconds (healthy)", "Up 3 minutes". */
+export function upSecondsOf(status: string): number | null {
+  const found = /^Up (?:(\d+) seconds?|Less than a second)/i.exec(status)
+  return found ? Number(found[1] ?? 0) : null
 }
 
 function logQuery({ follow, tail, sinceMs }: LogOptions): Record<string, unknown> {

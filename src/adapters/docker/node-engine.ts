@@ -25,8 +25,8 @@ export interface ContainerSummary {
   name: string
   labels: Record<string, string>
   state: ContainerState
-  /** Has been up for less than a minute, so it may have been restarted unseen. */
-  young: boolean
+  /** How long it has been running, to the second; null when that is a minute or more, or when it does not run. */
+  upSeconds: number | null
 }
 
 export interface LogOptions {

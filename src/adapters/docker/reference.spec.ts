@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { compareVersions } from './docker-client.js'
+import { upSecondsOf } from './dockerode-engine.js'
 import { bridgeName } from './network-body.js'
 import { matchingDigest, registryHostOf, repositoryOf } from './reference.js'
 
@@ -45,4 +46,17 @@ describe('bridgeName', () => {
     expect(bridgeName('evenkeel-'.padEnd(80, 'x')).length).toBeLessThanOrEqual(15)
     expect(bridgeName('a')).not.toBe(bridgeName('b'))
   })
+})
+
+describe('upSecondsOf', () => {
+  it.each([
+    ['Up Less than a second', 0],
+    ['Up 1 second', 1],
+    ['Up 59 seconds (healthy)', 59],
+    ['Up About a minute', null],
+    ['Up 3 minutes (Paused)', null],
+    ['Exited (0) 5 seconds ago', null],
+    ['Restarting (1) 2 seconds ago', null],
+    ['Created', null],
+  ])('%s -> %s', (status, seconds) => expect(upSecondsOf(status)).toBe(seconds))
 })
