@@ -8,7 +8,7 @@ import { inRoot, ROOT, SetupError } from './root.mjs'
 const SCHEMA = 'prisma/schema.prisma'
 const GENERATED = 'src/persistence/generated'
 /** What the compiled files depend on, besides the versions of the packages. */
-const SOURCES = ['src', 'activities', 'workflows']
+const SOURCES = ['src', 'activities', 'workflows', 'bench']
 const SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', SCHEMA]
 /** Hashes of what the outputs were made from. */
 const GENERATED_FROM = inRoot(GENERATED, '.made-from')

@@ -15,6 +15,7 @@ const aloud = (line) => console.error(`evenkeel: ${line}`)
 const PROGRAMS = {
   up: { file: 'dist/src/up.main.js', compiled: true },
   down: { file: 'dist/src/down.main.js', compiled: true },
+  bench: { file: 'dist/bench/main.js', compiled: true },
   migrate: { file: 'dist/src/embedded/migrate.main.js', compiled: true },
   'migration:new': { file: 'dist/src/embedded/migration-new.main.js', compiled: true },
   test: { file: 'scripts/test.mjs' },
