@@ -106,7 +106,7 @@ async function raiseEngine(silence: NodeJS.ErrnoException, log: SetupLog): Promi
     )
   }
   if (!(await findOnPath('dockerd'))) await installEngine(log)
-  await startEngine(log)
+  if (await whySilent()) await startEngine(log)
 }
 
 async function debianLike(): Promise<boolean> {
@@ -123,13 +123,16 @@ export function isDebianLike(release: string): boolean {
 async function installEngine(log: SetupLog): Promise<void> {
   log(`Docker: installing ${PACKAGES.join(', ')}`)
   const env = { DEBIAN_FRONTEND: 'noninteractive' }
-  const install = () => run('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...PACKAGES], { env })
-  try {
-    await run('apt-get', ['update', '-q'], { env })
-    await install()
-  } catch (error) {
-    throw new Error(`The Docker engine could not be installed (${reasonOf(error)}). Install it by hand, then run this again.`)
-  }
+  // A repository that cannot be reached fails the update; what apt knows and has may still be enough.
+  const stale = await run('apt-get', ['update', '-q'], { env }).then(
+    () => '',
+    (error: unknown) => `; the package lists are old: ${reasonOf(error)}`,
+  )
+  await run('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...PACKAGES], { env }).catch((error: unknown) => {
+    throw new Error(
+      `The Docker engine could not be installed (${reasonOf(error)}${stale}). Install it by hand, then run this again.`,
+    )
+  })
 }
 
 async function startEngine(log: SetupLog): Promise<void> {

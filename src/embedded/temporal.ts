@@ -1,10 +1,9 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Connection } from '@temporalio/client'
-import { msToTs } from '@temporalio/common/lib/time.js'
 import { requireFreePort } from './ports.js'
 import { PidFile } from './processes.js'
 import { Service, type Ending } from './service.js'
+import { ensureNamespace, type SearchAttributes } from '../temporal/namespace.js'
 import { serverVersion } from './temporal-binary.js'
 import type { SetupLog } from './setup-log.js'
 
@@ -13,13 +12,7 @@ export { ensureTemporalBinary } from './temporal-binary.js'
 const HOST = '127.0.0.1'
 /** The namespace that the dev server always makes. */
 export const TEMPORAL_NAMESPACE = 'default'
-const RETENTION_MS = 7 * 24 * 3600 * 1000
 const START_TIMEOUT_MS = 60_000
-
-/** The server's numbers for the types of search attributes (temporal.api.enums.v1.IndexedValueType). */
-const INDEXED_VALUE_TYPE = { Text: 1, Keyword: 2, Int: 3, Double: 4, Bool: 5, Datetime: 6, KeywordList: 7 } as const
-
-export type SearchAttributeType = keyof typeof INDEXED_VALUE_TYPE
 
 export interface TemporalOptions {
   readonly binary: string
@@ -27,7 +20,7 @@ export interface TemporalOptions {
   readonly grpcPort: number
   readonly uiPort: number
   readonly log: SetupLog
-  readonly searchAttributes?: Readonly<Record<string, SearchAttributeType>>
+  readonly searchAttributes?: SearchAttributes
   /** Server settings by name, each a JSON value. */
   readonly dynamicConfig?: Readonly<Record<string, unknown>>
 }
@@ -67,7 +60,11 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   }
   const address = `${HOST}:${options.grpcPort}`
   try {
-    await service.waitUntil(() => prepareNamespace(address, options.searchAttributes ?? {}), START_TIMEOUT_MS, 100)
+    await service.waitUntil(
+      () => ensureNamespace(address, TEMPORAL_NAMESPACE, options.searchAttributes ?? {}),
+      START_TIMEOUT_MS,
+      100,
+    )
   } catch (error) {
     await stop()
     throw error
@@ -105,38 +102,4 @@ export function serverArguments(options: TemporalOptions, database: string): str
       `${key}=${JSON.stringify(value)}`,
     ]),
   ]
-}
-
-/**
- * The frontend answers before the namespace exists; workers may start only after both, and with our retention.
- * Search attributes are added here and not by the server's own flag, which it ignores on an existing file.
- */
-async function prepareNamespace(address: string, wanted: Readonly<Record<string, SearchAttributeType>>): Promise<void> {
-  const connection = await Connection.connect({ address, connectTimeout: 1_000 })
-  try {
-    await connection.withDeadline(Date.now() + 10_000, async () => {
-      await setRetention(connection)
-      await addMissingSearchAttributes(connection, wanted)
-    })
-  } finally {
-    await connection.close()
-  }
-}
-
-async function setRetention({ workflowService }: Connection): Promise<void> {
-  await workflowService.updateNamespace({
-    namespace: TEMPORAL_NAMESPACE,
-    config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },
-  })
-}
-
-async function addMissingSearchAttributes(
-  { operatorService }: Connection,
-  wanted: Readonly<Record<string, SearchAttributeType>>,
-): Promise<void> {
-  const { customAttributes } = await operatorService.listSearchAttributes({ namespace: TEMPORAL_NAMESPACE })
-  const missing = Object.entries(wanted).filter(([name]) => !(name in (customAttributes ?? {})))
-  if (missing.length === 0) return
-  const searchAttributes = Object.fromEntries(missing.map(([name, type]) => [name, INDEXED_VALUE_TYPE[type]]))
-  await operatorService.addSearchAttributes({ namespace: TEMPORAL_NAMESPACE, searchAttributes })
 }
