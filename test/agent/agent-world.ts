@@ -101,6 +101,7 @@ export async function openAgentWorld(own?: { docker: Docker; socket: string }): 
             verb,
             args,
             container: null,
+            signedAt: Date.now(),
             notAfter: Date.now() + 90_000,
             ...change,
           },
