@@ -181,6 +181,7 @@ function signed(context: DecideContext, open: OpenPass, pass: number, action: Ac
     verb: action.verb,
     args,
     container: action.container,
+    signedAt: now,
     notAfter: now + action.timeoutSeconds * 1_000 + signedGraceMs,
   }
   return { header, signed: signPayload(payload, context.signingKey) }

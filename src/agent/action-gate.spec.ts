@@ -15,8 +15,10 @@ describe('ActionGate', () => {
   let now = 1_000
   let gate: ActionGate
   let effects: OwnEffects
+  let late: string[]
   beforeEach(() => {
     now = 1_000
+    late = []
     effects = new OwnEffects({ now: () => now })
     gate = new ActionGate({
       instance: 'i',
@@ -25,6 +27,7 @@ describe('ActionGate', () => {
       fences: FenceJournal.open(join(mkdtempSync(join(tmpdir(), 'gate-')), 'f'), now),
       effects,
       controlNow: () => now,
+      onLate: ({ resource }) => late.push(resource),
     })
   })
 
@@ -39,6 +42,7 @@ describe('ActionGate', () => {
     verb: 'ensureContainer',
     args: {},
     container: 'c0',
+    signedAt: 1_000,
     notAfter: 50_000,
     ...change,
   })
@@ -50,6 +54,15 @@ describe('ActionGate', () => {
     return { release, run: () => done }
   }
   const soon = () => new Promise((resolve) => setTimeout(resolve, 5))
+
+  it.each([
+    ['in time', 2_000, []],
+    ['after the loop may have given it up', 20_000, ['app_a']],
+  ])('an action ends %s -> told accordingly, also when it failed', async (_, endsAt, told) => {
+    await gate.admit(sign(), new AbortController().signal, async () => void (now = endsAt))
+    await gate.admit(sign(), new AbortController().signal, () => Promise.reject(new Error('no'))).catch(() => undefined)
+    expect(late).toEqual([...told, ...told])
+  })
 
   it.each([
     ['another instance', sign({ instance: 'other' }), /instance other/],

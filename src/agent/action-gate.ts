@@ -3,6 +3,7 @@ import type { SignedAction } from '../reconcile/loop.js'
 import type { FenceJournal } from './fences.js'
 import { KeyedMutex } from './keyed-mutex.js'
 import type { OwnEffects } from './own-effects.js'
+import type { ResourceRef } from './ports.js'
 
 export interface GateOptions {
   instance: string
@@ -12,7 +13,12 @@ export interface GateOptions {
   effects: OwnEffects
   /** The control plane's clock as this agent knows it. */
   controlNow(): number
+  /** An action ended so late that whoever started it may wait for it no longer: its effect has to be looked at. */
+  onLate(action: ResourceRef): void
 }
+
+/** The loop gives up an action whose agent sends no heartbeat for this long. */
+const waitedForMs = 5_000
 
 /**
  * What stands between Temporal and the engine: only actions that the control plane signed for this node run, one at a
@@ -35,7 +41,12 @@ export class ActionGate {
       return await this.observed(payload, run)
     } finally {
       for (const release of releases.reverse()) release()
+      this.tellLate(payload)
     }
+  }
+
+  private tellLate({ kind, resource, signedAt }: SignedPayload): void {
+    if (this.options.controlNow() - signedAt > waitedForMs) this.options.onLate({ kind, resource })
   }
 
   private open(signed: SignedAction): SignedPayload {

@@ -115,6 +115,7 @@ export class Agent {
       prober: this.prober,
       told,
       nudges: this.nudges,
+      published: () => this.publisher.resources(),
       sendInventory: (resources) => this.channel.sendInventory(resources),
     })
     const span = new WatchSpan()
@@ -137,6 +138,7 @@ export class Agent {
       fences: FenceJournal.open(join(stateDir, 'fences.log'), Date.now()),
       effects,
       controlNow: () => this.controlNow(),
+      onLate: (resource) => this.nudges.nudge(resource, 'an action ended late'),
     })
     this.executor = createExecutor({
       engine: this.engine,

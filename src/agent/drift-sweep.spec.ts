@@ -17,6 +17,7 @@ describe('DriftSweep', () => {
   let told: ToldStates
   let sweep: DriftSweep
   let known: Set<string>
+  let published: string[]
 
   beforeEach(() => {
     now = 1_000_000
@@ -26,6 +27,7 @@ describe('DriftSweep', () => {
     inspected = 0
     listed = 0
     known = new Set()
+    published = []
     told = new ToldStates()
     sweep = new DriftSweep({
       instance: 'i',
@@ -38,6 +40,7 @@ describe('DriftSweep', () => {
       told,
       nudges: { nudge: ({ resource }) => nudged.push(resource) },
       log: quiet,
+      published: () => published,
       sendInventory: (inventory) => inventories.push(inventory),
     })
   })
@@ -126,6 +129,13 @@ describe('DriftSweep', () => {
   it('called while it looks -> looks once more, not in parallel', async () => {
     await Promise.all([sweep.run(), sweep.run(), sweep.run()])
     expect(listed).toBe(2)
+  })
+
+  it('endpoints shown for a resource without containers here -> in the inventory all the same', async () => {
+    list = [container('app_a')]
+    published = ['app_a', 'app_b']
+    await sweep.run()
+    expect(inventories[0]).toEqual([expect.objectContaining({ resource: 'app_a' }), { kind: 'application', resource: 'app_b', containers: [] }])
   })
 
   it('the engine away -> no error, and no inventory that would make everything look lost', async () => {

@@ -1,4 +1,5 @@
 import type { ContainerSummary, NodeEngine } from '../adapters/docker/node-engine.js'
+import { kindOfId } from '../reconcile/kind.js'
 import { label } from '../reconcile/labels.js'
 import type { AgentLog } from './log.js'
 import type { NudgeQueue } from './nudge-queue.js'
@@ -19,6 +20,8 @@ export interface DriftSweepPorts {
   told: ToldStates
   nudges: Pick<NudgeQueue, 'nudge'>
   log: AgentLog
+  /** Resources whose endpoints this node shows, whether or not a container of theirs is here. */
+  published(): string[]
   sendInventory(inventory: InventoryEntry[]): void
 }
 
@@ -64,7 +67,7 @@ export class DriftSweep {
     prober.keepOnly(new Set(list.map((c) => c.id)), asOf)
     const changed = new Set(news.containers)
     await Promise.all(list.filter((c) => this.unprobed(c) || (hasProbe(c) && changed.has(c.id))).map((c) => this.track(c.id)))
-    sendInventory(inventoryOf(list))
+    sendInventory(inventoryOf(list, this.ports.published()))
   }
 
   private unprobed(container: ContainerSummary): boolean {
@@ -81,13 +84,17 @@ function hasProbe(container: ContainerSummary): boolean {
   return container.labels[label.probe] !== undefined
 }
 
-export function inventoryOf(list: ContainerSummary[]): InventoryEntry[] {
+/** Everything of which this node has something, so that the API finds what a deleted resource left behind. */
+export function inventoryOf(list: ContainerSummary[], published: string[]): InventoryEntry[] {
   const byResource = new Map<string, InventoryEntry>()
   for (const { labels, name } of list) {
     const { kind, resource } = resourceOf(labels)
     const entry = byResource.get(resource) ?? { kind, resource, containers: [] }
     entry.containers.push(name)
     byResource.set(resource, entry)
+  }
+  for (const resource of published) {
+    if (!byResource.has(resource)) byResource.set(resource, { kind: kindOfId(resource) ?? '', resource, containers: [] })
   }
   return [...byResource.values()]
 }

@@ -75,6 +75,11 @@ export class Publisher implements EndpointReaders {
     return this.damaged(resource, fragment) ? null : revision
   }
 
+  /** All resources of which something is shown. */
+  resources(): string[] {
+    return [...this.fragments.keys()]
+  }
+
   /** Renders again what somebody damaged or removed, and names the resources that this cannot cure. */
   repair(): string[] {
     const lost = [...this.fragments].filter(([resource]) => this.readFragment(resource) === null).map(([resource]) => resource)

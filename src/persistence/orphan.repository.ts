@@ -19,7 +19,7 @@ export interface OrphanKey {
   resourceId: string
 }
 
-/** Containers of a deleted resource that appeared late: their teardown has to run once more. */
+/** A deleted resource of which containers or published endpoints appeared late: its teardown has to run once more. */
 export interface LateResource {
   id: string
   kind: string
@@ -28,6 +28,7 @@ export interface LateResource {
 export interface InventoryEntry {
   kind: string
   resource: string
+  /** Empty: only its endpoints are shown there. */
   containers: readonly string[]
 }
 
@@ -70,7 +71,7 @@ export class OrphanRepository {
       }
       await tx.orphan.deleteMany({ where: { node, resourceId: { notIn: orphans.map((o) => o.resource) } } })
       return inventory
-        .filter((i) => dead.has(i.resource) && !living.has(i.resource) && i.containers.length > 0)
+        .filter((i) => dead.has(i.resource) && !living.has(i.resource))
         .map((i) => ({ id: i.resource, kind: i.kind }))
     })
   }

@@ -19,7 +19,8 @@ export const signedPayloadSchema = z.object({
   verb: z.string(),
   args: z.unknown(),
   container: z.string().nullable(),
-  /** Milliseconds since the epoch by the control plane's clock. */
+  /** When it was decided, and until when it may begin; milliseconds since the epoch by the control plane's clock. */
+  signedAt: z.number().default(0),
   notAfter: z.number(),
 })
 export type SignedPayload = z.infer<typeof signedPayloadSchema>
