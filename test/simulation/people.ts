@@ -20,6 +20,8 @@ export class People {
   readonly known = new Map<string, Known>()
   /** Containers of others, which must stand untouched at the end. */
   readonly bystanders: { engine: SimEngine; container: SimContainer }[] = []
+  /** Reasons by which a release may be given up through people's own doing: `<id>/<release>` → reason. */
+  readonly blame = new Map<string, string>()
   private counter = 0
   private readonly demo = 'demo_1'
   hasDemo = false
@@ -158,6 +160,7 @@ export class People {
     const on = (what: string, act: (c: SimContainer) => void) => () => {
       if (!container) return
       this.world.note(`people: docker ${what} ${container.name} on ${node.id}`)
+      this.blame.set(`${container.labels[label.resource]}/${container.labels[label.release]}`, 'ContainerExited')
       act(container)
     }
     await this.choose([
@@ -176,7 +179,9 @@ export class People {
   private takeName({ engine, id }: SimNode): void {
     const application = this.anyOne()
     if (!application) return
-    const name = `ek-${instance}-${application.id}-${this.random.whole(1, 6)}-0`
+    const release = this.random.whole(1, 6)
+    const name = `ek-${instance}-${application.id}-${release}-0`
+    this.blame.set(`${application.id}/${release}`, 'NameTaken')
     if (engine.byHand.run(name, {}, null)) this.world.note(`people: docker run --name ${name} on ${id}`)
   }
 

@@ -208,14 +208,16 @@ class Scenario {
   }
 
   private async ofApplication(id: string, spec: ApplicationSpec): Promise<string[]> {
-    const { world } = this
+    const { world, people } = this
     const row = await world.clock.hold(world.options.store.read(id))
     if (!row) return [`${id} has no row`]
     const says = (text: string) => `${id}: ${text}`
     const ready = row.conditions.find((c) => c.type === 'Ready')
     if (row.observedGeneration !== row.generation) return [says(`generation ${row.observedGeneration} of ${row.generation} was looked at`)]
     if (!ready || ready.observedGeneration !== row.generation) return [says('Ready was not told for this generation')]
-    const expected = expectedReady(spec)
+    const latest = row.releases.at(-1)
+    const blamed = people.blame.get(`${id}/${latest?.number}`)
+    const expected = [...expectedReady(spec), ...(blamed ? [{ status: 'False', reason: blamed }] : [])]
     if (!expected.some((e) => e.status === ready.status && e.reason === ready.reason))
       return [says(`Ready is ${ready.status} (${ready.reason}: ${ready.message}), expected ${expected.map((e) => e.reason).join(' or ')}`)]
 
@@ -223,7 +225,6 @@ class Scenario {
     const containers = this.ownContainers(id)
     const replicas = spec.replicas ?? 1
     if (ready.status === 'True') {
-      const latest = row.releases.at(-1)
       if (containers.length !== replicas) wrong.push(says(`${containers.length} containers instead of ${replicas}: ${containers.map((c) => `${c.name} ${c.state}`).join(', ')}`))
       for (const container of containers) {
         if (!container.answering) wrong.push(says(`${container.name} does not answer`))

@@ -100,6 +100,7 @@ export class SimAgent implements NodeWorker {
         told,
         nudges,
         log: silent,
+        published: () => publisher.resources(),
         sendInventory: (inventory) => options.inventory(inventory),
       })
       const watcher = new Watcher({
@@ -128,7 +129,15 @@ export class SimAgent implements NodeWorker {
         pulls: { admit: () => undefined, pulled: () => undefined },
         clock: nodeClock,
       })
-      const gate = new ActionGate({ instance, node, pinnedKeys, fences, effects, controlNow: () => Math.floor(clock.now()) })
+      const gate = new ActionGate({
+        instance,
+        node,
+        pinnedKeys,
+        fences,
+        effects,
+        controlNow: () => Math.floor(clock.now()),
+        onLate: (resource) => nudges.nudge(resource, 'an action ended late'),
+      })
       const observe = createObserver({
         instance,
         node,
