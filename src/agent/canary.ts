@@ -57,6 +57,7 @@ export class Canary {
   private async once(): Promise<boolean> {
     const { engine, conditions, dns, network } = this.options
     const refusal = refuseEngine(await engine.info())
+    network.refuse(refusal)
     conditions.set(
       refusal
         ? { type: 'EngineSupported', status: 'False', reason: 'UnsupportedEngine', message: refusal }

@@ -26,6 +26,7 @@ export function networkName(instance: string): string {
 export class NodeNetwork implements NodeNetworkSource {
   private current: NodeSubnet | null
   private ensured: Promise<void> | null = null
+  private refusal: string | null = null
 
   constructor(private readonly options: NodeNetworkOptions) {
     const text = readFileIfThere(this.file())
@@ -45,7 +46,13 @@ export class NodeNetwork implements NodeNetworkSource {
     this.forget()
   }
 
+  /** Why no container may be made on this node's engine; null takes it back. */
+  refuse(why: string | null): void {
+    this.refusal = why
+  }
+
   async ensure(): Promise<EngineNetwork> {
+    if (this.refusal !== null) throw new ActionFailure('UnsupportedEngine', this.refusal, false)
     const subnet = this.current
     if (!subnet) throw new ActionFailure('NodeNotReady', 'the node has no subnet yet: it has not reached the API since it joined', true)
     const network = this.describe(subnet)
