@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -18,6 +19,8 @@ const schema = z.object({
   EVENKEEL_POSTGRES_PORT: port(5433),
   EVENKEEL_DEMO_PORT: port(8088),
   EVENKEEL_WORKER_METRICS_PORT: port(9464),
+  /** Address that the worker's metrics listen on: they ask nobody for a token. */
+  EVENKEEL_METRICS_LISTEN: z.string().default('127.0.0.1'),
   EVENKEEL_DATABASE_URL: z.string().optional(),
   EVENKEEL_TEMPORAL_ADDRESS: z.string().optional(),
   EVENKEEL_TEMPORAL_NAMESPACE: z.string().default('default'),
@@ -37,6 +40,7 @@ export interface Settings {
   postgresPort: number
   demoPort: number
   workerMetricsPort: number
+  metricsListen: string
   /** Set when PostgreSQL is somebody else's; else the embedded one's, which `up` passes on. */
   databaseUrl: string | undefined
   temporalAddress: string
@@ -63,7 +67,8 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     postgresPort: e.EVENKEEL_POSTGRES_PORT,
     demoPort: e.EVENKEEL_DEMO_PORT,
     workerMetricsPort: e.EVENKEEL_WORKER_METRICS_PORT,
-    databaseUrl: e.EVENKEEL_DATABASE_URL,
+    metricsListen: e.EVENKEEL_METRICS_LISTEN,
+    databaseUrl: databaseUrlOf(env),
     temporalAddress: e.EVENKEEL_TEMPORAL_ADDRESS ?? `127.0.0.1:${e.EVENKEEL_TEMPORAL_PORT}`,
     temporalNamespace: e.EVENKEEL_TEMPORAL_NAMESPACE,
     temporalUiUrl: e.EVENKEEL_TEMPORAL_UI_URL ?? `http://127.0.0.1:${e.EVENKEEL_TEMPORAL_UI_PORT}`,
@@ -71,6 +76,27 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     dnsTtlSeconds: e.EVENKEEL_DNS_TTL_SECONDS,
     logLevel: e.EVENKEEL_LOG_LEVEL,
   }
+}
+
+/**
+ * EVENKEEL_DATABASE_URL, with the password of EVENKEEL_DATABASE_PASSWORD_FILE put in when there is one: an environment is
+ * shown by `docker inspect`, a mounted file is not.
+ */
+export function databaseUrlOf(env: NodeJS.ProcessEnv): string | undefined {
+  const { EVENKEEL_DATABASE_URL: url, EVENKEEL_DATABASE_PASSWORD_FILE: file } = env
+  if (!url || !file) return url || undefined
+  let withPassword: URL
+  try {
+    withPassword = new URL(url)
+  } catch {
+    throw new Error('EVENKEEL_DATABASE_URL is no URL: it looks like postgresql://user@host:5432/database')
+  }
+  try {
+    withPassword.password = encodeURIComponent(readFileSync(file, 'utf8').trim())
+  } catch (error) {
+    throw new Error(`EVENKEEL_DATABASE_PASSWORD_FILE: ${(error as Error).message}`)
+  }
+  return withPassword.href
 }
 
 /** Where things lie below the state directory. Files in `secrets` are 0600. */

@@ -16,7 +16,7 @@ import { ensureSweepSchedule } from './temporal/sweep.schedule.js'
 /** The control worker: all workflows, and the activities that read and write PostgreSQL. It alone holds the signing key. */
 const settings = readSettings()
 const log = createLogger('worker', settings.logLevel)
-installRuntime(log, settings.workerMetricsPort)
+installRuntime(log, settings.workerMetricsPort, settings.metricsListen)
 
 const paths = homePaths(settings.home)
 if (!settings.databaseUrl) throw new Error('EVENKEEL_DATABASE_URL is not set: the control worker needs PostgreSQL')
