@@ -54,6 +54,8 @@ export class Service {
       const child = spawn(spec.file, [...spec.args], {
         cwd: spec.cwd,
         env: { ...process.env, ...spec.env },
+        // A group of its own: Ctrl-C in a terminal is for us, and we end our parts in order.
+        detached: true,
         stdio: ['ignore', log.fd, log.fd, ...(spec.ipc ? (['ipc'] as const) : [])],
       })
       return new Service(spec, child, log.size)

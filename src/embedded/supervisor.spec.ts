@@ -74,6 +74,17 @@ describe('Supervisor', () => {
     expect(parts.map((part) => part.starts)).toEqual([1, 1, 1])
   })
 
+  it('stop during the first start of a part -> it is ended when it has started', async () => {
+    const stops: string[] = []
+    const supervisor = new Supervisor(() => {})
+    const part = new FakePart('api', stops)
+    const slow: Part = { name: 'api', start: () => new Promise((resolve) => setTimeout(() => resolve(part.start()), 50)) }
+    const started = supervisor.start(slow)
+    await supervisor.stop()
+    await started
+    expect(stops).toEqual(['api'])
+  })
+
   it('stop during a pause between two tries -> returns at once', async () => {
     const said: string[] = []
     const supervisor = new Supervisor((line) => said.push(line))

@@ -56,6 +56,7 @@ class Keeper {
   private running: RunningPart | undefined
   private released = false
   private readonly giveUp = new AbortController()
+  private starting: Promise<RunningPart> | undefined
   private keeping: Promise<void> = Promise.resolve()
 
   constructor(
@@ -68,7 +69,8 @@ class Keeper {
   }
 
   async start(): Promise<void> {
-    this.running = await this.part.start()
+    this.starting = this.part.start()
+    this.running = await this.starting
     this.keeping = this.keep(this.running)
   }
 
@@ -79,7 +81,9 @@ class Keeper {
   }
 
   async stop(): Promise<void> {
-    await this.running?.stop()
+    // Interrupted in its first start: what comes out of that has to be ended as well.
+    const started = this.running ?? (await this.starting?.catch(() => undefined))
+    await started?.stop()
     await this.keeping
   }
 
