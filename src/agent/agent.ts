@@ -20,6 +20,7 @@ import { createExecutor, type Executor } from './executor.js'
 import { FenceJournal } from './fences.js'
 import { hostRoutes } from './host-routes.js'
 import { Housekeeping } from './housekeeping.js'
+import { KnownResources } from './known-resources.js'
 import type { AgentLog } from './log.js'
 import { serveLogs } from './log-calls.js'
 import { NodeConditions, type NodeCondition } from './node-conditions.js'
@@ -82,7 +83,7 @@ export class Agent {
     this.engine = engine ?? new DockerodeEngine(config.dockerSocket)
     const client = new ResolverClient()
     const effects = new OwnEffects(clock)
-    const told = new ToldStates()
+    const told = new ToldStates(new KnownResources(join(stateDir, 'resources.log')))
     const runner = new ProbeRunner()
     const { signal } = this.stopping
     const common = { instance, stateDir, engine: this.engine, clock, log, conditions: this.conditions, signal }
@@ -105,7 +106,12 @@ export class Agent {
       this.onNudges?.(resources, why)
     })
     this.prober = new Prober({ run: runner.run, clock, onChange: (resource, why) => this.nudges.nudge(resource, why) })
-    this.network = new NodeNetwork({ instance, stateDir, engine: this.engine, resolvers: (subnet) => this.dns.resolversFor(subnet) })
+    this.network = new NodeNetwork({
+      instance,
+      stateDir,
+      engine: this.engine,
+      resolvers: (subnet) => this.dns.resolversFor(subnet),
+    })
     this.dns = new DnsServer({ ...common, network: this.network, client })
     this.publisher = new Publisher({ stateDir, clock, names: this.dns, onSilent: () => void this.dns.ensure() })
     this.housekeeping = new Housekeeping(common)
@@ -200,7 +206,8 @@ export class Agent {
   /** Everything that events may have missed: containers, network, resolver, endpoint files, disk. */
   private async lookAround(): Promise<void> {
     await this.sweep.run()
-    for (const resource of this.publisher.repair()) this.nudges.nudge({ kind: kindOfId(resource) ?? '', resource }, 'endpoint files were lost')
+    for (const resource of this.publisher.repair())
+      this.nudges.nudge({ kind: kindOfId(resource) ?? '', resource }, 'endpoint files were lost')
     await this.quietly(this.housekeeping.measure())
     this.network.forget()
     if (this.network.subnet) await this.dns.ensure()

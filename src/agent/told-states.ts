@@ -2,6 +2,7 @@ import type { ContainerSummary } from '../adapters/docker/node-engine.js'
 import type { EngineEvent } from '../adapters/docker/engine.js'
 import type { ContainerState } from '../reconcile/observed.js'
 import { label } from '../reconcile/labels.js'
+import type { KnownResources } from './known-resources.js'
 import type { ResourceRef } from './ports.js'
 
 interface Told {
@@ -34,7 +35,11 @@ export interface News {
 export class ToldStates {
   private readonly told = new Map<string, Told>()
 
+  /** `known` outlives the agent; without it the next one does not miss what vanished meanwhile. */
+  constructor(private readonly known: KnownResources | null = null) {}
+
   byEvent(event: EngineEvent, at: number): void {
+    if (event.action === 'create') this.known?.add(resourceOf(event.labels))
     if (event.action === 'destroy') return void this.told.delete(event.containerId)
     const state = stateAfter[event.action]
     if (state) this.told.set(event.containerId, { resource: resourceOf(event.labels), state, at })
@@ -62,7 +67,8 @@ export class ToldStates {
       containers.push(container.id)
       this.told.set(container.id, { resource, state: container.state, at: asOf })
     }
-    return { resources, containers }
+    const vanished = this.known?.replace(list.map((c) => resourceOf(c.labels))) ?? []
+    return { resources: [...resources, ...vanished], containers }
   }
 }
 

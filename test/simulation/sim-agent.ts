@@ -7,6 +7,7 @@ import type { ConnectionCounter } from '../../src/agent/connections.js'
 import { DriftSweep, type InventoryEntry } from '../../src/agent/drift-sweep.js'
 import { createExecutor, type Executor } from '../../src/agent/executor.js'
 import { FenceJournal } from '../../src/agent/fences.js'
+import { KnownResources } from '../../src/agent/known-resources.js'
 import { NudgeQueue } from '../../src/agent/nudge-queue.js'
 import { createObserver } from '../../src/agent/observer.js'
 import { OwnEffects } from '../../src/agent/own-effects.js'
@@ -90,7 +91,7 @@ export class SimAgent implements NodeWorker {
           },
         },
       })
-      const told = new ToldStates()
+      const told = new ToldStates(new KnownResources(join(stateDir, 'resources.log')))
       const span = new WatchSpan()
       const sweep = new DriftSweep({
         instance,
