@@ -1,4 +1,6 @@
-/** All conditions of an application, and every reason each can carry. */
+import { failureReasons } from '../failure-reasons.js'
+
+/** All conditions of an application, and every reason each can carry. docs/operations.md says what to do about each. */
 export const applicationReasons = {
   Ready: [
     'Running',
@@ -9,27 +11,13 @@ export const applicationReasons = {
     'Deleting',
     'AddressesExhausted',
     'NodeUnreachable',
-    'DockerUnreachable',
     // verdicts on a release
     'ContainerExited',
-    'CommandNotFound',
     'OOMKilled',
     'ReadinessTimeout',
     'CrashLoop',
     // failures of actions
-    'ImageNotFound',
-    'ImagePullUnauthorized',
-    'ImagePullRateLimited',
-    'ImagePlatformMismatch',
-    'RegistryUnreachable',
-    'ImageMissing',
-    'NameTaken',
-    'AddressInUse',
-    'PortTaken',
-    'DiskFull',
-    'EngineError',
-    'ActionTimeout',
-    'ActionRefused',
+    ...failureReasons,
   ],
   Available: ['ReplicasReady', 'NoReplicaReady', 'ScaledToZero', 'NodeUnreachable', 'DockerUnreachable'],
   ImageResolved: ['ResolvedByRegistry', 'ResolvedLocally', 'Resolving', 'ResolveFailed'],

@@ -1,22 +1,6 @@
-/** All conditions of the demo, and every reason each can carry. */
+import { failureReasons } from '../failure-reasons.js'
+
+/** All conditions of the demo, and every reason each can carry. docs/operations.md says what to do about each. */
 export const nginxdemoReasons = {
-  Ready: [
-    'Running',
-    'Pulling',
-    'Starting',
-    'Replacing',
-    'Deleting',
-    'NodeUnreachable',
-    'DockerUnreachable',
-    'ImageNotFound',
-    'ImagePullUnauthorized',
-    'ImagePullRateLimited',
-    'RegistryUnreachable',
-    'PortTaken',
-    'NameTaken',
-    'DiskFull',
-    'EngineError',
-    'ActionTimeout',
-    'ActionRefused',
-  ],
+  Ready: ['Running', 'Pulling', 'Starting', 'Replacing', 'Deleting', 'NodeUnreachable', ...failureReasons],
 } as const

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { engineFailureReasons } from './adapters/docker/engine.js'
+import { applicationReasons } from './reconcile/application/conditions.js'
+import { failureReasons } from './reconcile/failure-reasons.js'
+import { nginxdemoReasons } from './reconcile/nginxdemo/conditions.js'
+
+const root = resolve(import.meta.dirname, '..')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const operations = read('docs/operations.md')
+
+const sourceText = (folder: string, ending: RegExp) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => ending.test(name) && !name.endsWith('.spec.ts'))
+    .map((name) => read(join(folder, name)))
+    .join('\n')
+
+const told = (word: string) => operations.includes(`\`${word}\``)
+
+describe('docs/operations.md', () => {
+  it('every condition and reason of every kind -> is explained', () => {
+    const kinds = [applicationReasons, nginxdemoReasons]
+    const words = kinds.flatMap((reasons) => Object.entries(reasons).flatMap(([type, list]) => [type, ...list]))
+    expect([...new Set(words)].filter((word) => !told(word))).toEqual([])
+  })
+
+  it('every condition and reason of a node -> is explained', () => {
+    const text = ['src/agent/canary.ts', 'src/agent/dns-server.ts', 'src/agent/housekeeping.ts', 'src/api/node/node-conditions.ts'].map(read).join('\n')
+    const set = [...text.matchAll(/(?:type|reason): (?:this\.displaced \? '(\w+)' : )?'([A-Z]\w+)'/g)].flatMap(([, a, b]) => [a, b])
+    const derived = [...text.matchAll(/condition\('(\w+)', '\w+', '(\w+)'/g)].flatMap(([, type, reason]) => [type, reason])
+    const words = [...new Set([...set, ...derived])].filter((word) => word !== undefined)
+    expect(words.length).toBeGreaterThan(15)
+    expect(words.filter((word) => !told(word))).toEqual([])
+  })
+
+  it('every setting that is read -> stands in the table', () => {
+    const text = sourceText('src', /\.ts$/) + sourceText('scripts', /\.mjs$/) + read('docker-compose.yml')
+    const names = new Set([...text.matchAll(/EVENKEEL_[A-Z][A-Z_]*[A-Z]/g)].map(([name]) => name))
+    // Passed from one of our own processes to another.
+    names.delete('EVENKEEL_MIGRATION_SCHEMA')
+    expect([...names].filter((name) => !told(name))).toEqual([])
+  })
+})
+
+describe('failureReasons', () => {
+  it('whatever the engine can refuse -> is among them', () => {
+    expect(engineFailureReasons.filter((reason) => !failureReasons.some((known) => known === reason))).toEqual([])
+  })
+})

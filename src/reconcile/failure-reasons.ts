@@ -1,0 +1,32 @@
+/**
+ * Why an action may fail, as conditions say it: what the engine refused, what the agent refused, and what became of the
+ * action on its way. An agent that knows more than this tells a reason that is not in here, and it is shown as it is.
+ */
+export const failureReasons = [
+  // image and registry
+  'ImageNotFound',
+  'ImagePullUnauthorized',
+  'ImagePullRateLimited',
+  'ImagePlatformMismatch',
+  'ImageMissing',
+  'RegistryUnreachable',
+  // engine
+  'DockerUnreachable',
+  'UnsupportedEngine',
+  'NameTaken',
+  'AddressInUse',
+  'NetworkMissing',
+  'PortTaken',
+  'CommandNotFound',
+  'DiskFull',
+  'NotFound',
+  'EngineError',
+  // agent
+  'NodeNotReady',
+  'DNSNotUpdated',
+  'ActionTimeout',
+  'ActionRefused',
+  'UnknownVerb',
+  'BadAction',
+  'AgentError',
+] as const
