@@ -11,6 +11,7 @@ import {
   type GraphQLNamedType,
   type GraphQLSchema,
   type OperationDefinitionNode,
+  type SelectionNode,
   type SelectionSetNode,
 } from 'graphql'
 import { pageDefault } from '../graphql/connection.js'
@@ -42,11 +43,10 @@ export const parsedTokensMost = 10_000
 export function refuseHeavy(weighed: WeighedOperation, limits: Limits): void {
   const { schema, operation } = weighed
   const fragments = fragmentsOf(weighed.document)
-  const top = topFields(operation.selectionSet, fragments)
-  if (top.length > limits.rootFields) throw tooLarge(`the operation has ${top.length} fields at its top, more than ${limits.rootFields}: send several operations`)
-  const introspects = top.length > 0 && top.every((f) => f.name.value.startsWith('__'))
+  const top = topOf(operation.selectionSet, fragments)
+  if (top.fields > limits.rootFields) throw tooLarge(`the operation has ${top.fields} fields at its top, more than ${limits.rootFields}: send several operations`)
   const { depth, cost } = weigher(weighed, fragments)(operation.selectionSet, schema.getRootType(operation.operation) ?? undefined)
-  const most = introspects ? limits.introspectionDepth : limits.depth
+  const most = top.introspection ? limits.introspectionDepth : limits.depth
   if (depth > most) throw tooLarge(`the operation nests ${depth} deep, more than ${most}`)
   if (cost > limits.complexity) throw tooLarge(`the operation asks for about ${cost} fields, more than ${limits.complexity}: ask for smaller pages or fewer fields`)
 }
@@ -117,13 +117,33 @@ function pageSizeOf(node: FieldNode, variables: Readonly<Record<string, unknown>
   return typeof size === 'number' ? Math.max(1, size) : pageDefault
 }
 
-function topFields(set: SelectionSetNode, fragments: Fragments, open = new Set<string>()): FieldNode[] {
-  return set.selections.flatMap((selection): FieldNode[] => {
-    if (selection.kind === Kind.FIELD) return [selection]
-    if (selection.kind === Kind.INLINE_FRAGMENT) return topFields(selection.selectionSet, fragments, open)
+interface Top {
+  fields: number
+  /** Nothing but fields of introspection. */
+  introspection: boolean
+}
+
+/** The fields at the top of an operation, through fragments; each fragment is counted once and then remembered. */
+function topOf(set: SelectionSetNode, fragments: Fragments, known = new Map<string, Top>()): Top {
+  const top: Top = { fields: 0, introspection: true }
+  for (const selection of set.selections) {
+    const part = partOf(selection)
+    top.fields += part.fields
+    top.introspection &&= part.introspection
+  }
+  return top
+
+  function partOf(selection: SelectionNode): Top {
+    if (selection.kind === Kind.FIELD) return { fields: 1, introspection: selection.name.value.startsWith('__') }
+    if (selection.kind === Kind.INLINE_FRAGMENT) return topOf(selection.selectionSet, fragments, known)
     const name = selection.name.value
     const definition = fragments.get(name)
-    if (!definition || open.has(name)) return []
-    return topFields(definition.selectionSet, fragments, new Set([...open, name]))
-  })
+    if (!definition) return { fields: 0, introspection: true }
+    // While a fragment is being counted it counts as nothing: a cycle is another rule's finding.
+    if (!known.has(name)) {
+      known.set(name, { fields: 0, introspection: true })
+      known.set(name, topOf(definition.selectionSet, fragments, known))
+    }
+    return known.get(name) ?? { fields: 0, introspection: true }
+  }
 }
