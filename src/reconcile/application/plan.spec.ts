@@ -1100,6 +1100,21 @@ describe('planApplication', () => {
     expect(planApplication(moved(null)).records).toEqual([{ type: 'endpointGone', release: 1, replica: 1 }])
   })
 
+  it('moved to another node -> the one it leaves shows the new replicas until the other does, then nothing', () => {
+    const moved = (here: string | null, there: string | null) => {
+      const input = inputOf({ ...one, endpoints: [endpointOf(1, 1, 'draining'), endpointOf(1, 0, 'ready', { node: 'node_2' })], containers: [] })
+      const [first] = input.observed.filter((o) => o.unreachable === null)
+      if (!first) throw new Error('no node')
+      const second = { ...first, node: 'node_2', containers: [containerOf(r1, 0)], published: there }
+      const world = { ...input, desired: { ...input.desired, node: 'node_2' }, observed: [{ ...first, published: here }, second] }
+      return passOf(world).plan.actions.flatMap((a) => (a.verb === 'publishEndpoints' ? [`${a.node} ${a.args.publication?.addresses.length ?? 'nothing'}`] : []))
+    }
+    const live = revisionOf({ names: ['web.shop.internal'], addresses: [addressOf(1, 0)], port: 8080 })
+    expect(moved('before', null)).toEqual(['node_1 1', 'node_2 1'])
+    expect(moved('before', live)).toEqual(['node_1 nothing'])
+    expect(moved(null, live)).toEqual([])
+  })
+
   it('a release that never served crashes while the next image cannot be had -> given up, and not started for ever', () => {
     const setup = { ...changing(1), releases: [releaseOf(1, v1)], endpoints: [endpointOf(1, 0, 'starting')], containers: [containerOf(r1, 0, exited(1))] }
     const pass = passOf({ ...setup, failures: [failureOf(resolve2, { retryable: false })], generation: 2 })

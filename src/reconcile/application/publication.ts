@@ -29,10 +29,16 @@ export function publicationOf(world: World): Publication | null {
 
 /**
  * What the readers of one node should show. A node that the application leaves shows nothing: once its last replica is
- * gone nobody looks at it any more, and what it still named would be wrong before long.
+ * gone nobody looks at it any more, and what it still named would be wrong before long. But first the others show
+ * everything, or nobody would for a moment.
  */
 export function publicationOn(world: World, node: string): Publication | null {
-  return leaves(world, node) ? null : publicationOf(world)
+  const all = publicationOf(world)
+  if (!leaves(world, node)) return all
+  const shows = world.nodes.some((n) => n.node === node && n.published !== null)
+  const others = world.nodes.filter((n) => !leaves(world, n.node))
+  const shownByOthers = others.length > 0 && others.every((n) => n.published === revisionOf(all))
+  return shows && !shownByOthers ? all : null
 }
 
 /** No replica is to stay on `node`; and where new ones belong, that counts only while some stay elsewhere. */
