@@ -4,7 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import type { Logger } from 'pino'
 import { ApiModule } from './api.module.js'
 import type { ApiOptions } from './api.options.js'
-import { measured, pageForBrowsers, refusedBody } from './http-middleware.js'
+import { measured, pageForBrowsers, refusedBody, refuseOtherUpgrades } from './http-middleware.js'
 import { Metrics } from './metrics/metrics.service.js'
 
 /** The API as an application that does not listen yet. */
@@ -16,6 +16,7 @@ export async function createApi(options: ApiOptions): Promise<NestExpressApplica
     forceCloseConnections: true,
   })
   app.disable('x-powered-by')
+  refuseOtherUpgrades(app.getHttpServer())
   app.use(measured(app.get(Metrics)))
   app.use('/graphql', pageForBrowsers)
   app.useBodyParser('json', { limit: options.limits.bodyBytes })

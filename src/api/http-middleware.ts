@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Metrics } from './metrics/metrics.service.js'
 import { queryPage, queryPagePolicy } from './page/query-page.js'
 
@@ -32,6 +33,18 @@ export function pageForBrowsers(request: IncomingMessage, response: ServerRespon
       'cache-control': 'no-store',
     })
     .end(queryPage)
+}
+
+/** Paths where a WebSocket may be opened: each has a gateway of its own that answers. */
+const webSocketPaths = new Set(['/graphql', '/agent'])
+
+/** Every other upgrade is refused; nobody else would answer it, and its connection would stay open for ever. */
+export function refuseOtherUpgrades(server: Server): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
+    if (webSocketPaths.has(request.url?.split('?')[0] ?? '')) return
+    socket.on('error', () => socket.destroy())
+    socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  })
 }
 
 /** A body that is too long or no JSON, told in the shape of a GraphQL error. */

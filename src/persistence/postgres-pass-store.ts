@@ -134,7 +134,7 @@ async function writeOutcome(tx: Transaction, resource: ResourceView, pass: numbe
     },
     select: { id: true },
   })
-  if (outcome.conditions.some((c) => c.changed)) await announce(tx, resource.id)
+  if (outcome.conditions.some((c) => c.changed) || outcome.events.length > 0) await announce(tx, resource.id)
 }
 
 async function writeConditions(tx: Transaction, resourceId: string, outcome: PassOutcome, at: Date): Promise<void> {

@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defaultLimits } from '../../src/api/limits/limits.js'
 import { getIntrospectionQuery } from 'graphql'
+import { WebSocket } from 'ws'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
 let api: ApiUnderTest
@@ -171,6 +172,13 @@ describe('health', () => {
     const proxied = { 'x-forwarded-for': '203.0.113.7' }
     expect((await get('/metrics', proxied)).status).toBe(401)
     expect((await get('/metrics', { ...proxied, authorization: `Bearer ${api.ownerToken}` })).status).toBe(200)
+  })
+})
+
+describe('upgrades', () => {
+  it('a WebSocket to any other path -> 404, and no connection is left', async () => {
+    const socket = new WebSocket(`${api.url.replace(/^http/, 'ws')}/other`)
+    expect(await new Promise<string>((resolve) => socket.once('error', (error) => resolve(error.message)))).toContain('404')
   })
 })
 

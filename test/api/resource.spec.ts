@@ -151,6 +151,24 @@ describe('events', () => {
 })
 
 describe('applicationPlan', () => {
+  const requests: PreviewRequest[] = []
+  let planner: ApiUnderTest
+  let ids: { id: string; p: string }
+  beforeAll(async () => {
+    planner = await startApi({
+      previews: {
+        async preview(request) {
+          requests.push(request)
+          return { steps: [{ nodeId: 'node_1', summary: 'create replica 0', verb: 'ensureContainer' }], converges: true, notes: [] }
+        },
+      },
+    })
+    const p = (await planner.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)).data.projectCreate.project.id
+    const made = await planner.graphql(`mutation ($p: ID!) { applicationCreate(input: { projectId: $p, name: "planned", image: "nginx" }) { application { id } } }`, { p })
+    ids = { p, id: made.data.applicationCreate.application.id }
+  })
+  afterAll(() => planner?.stop())
+
   it.each<[string, string, object | null, object[]]>([
     ['as it is desired', 'id: $id', { name: 'planned', spec: { image: 'nginx' } }, []],
     ['as a change would make it', 'id: $id, changes: { replicas: 3 }', { spec: { image: 'nginx', replicas: 3 } }, []],
@@ -161,35 +179,21 @@ describe('applicationPlan', () => {
     ['both', 'id: $id, input: { projectId: $p, name: "new", image: "caddy" }', null, [{ field: null, code: 'INVALID' }]],
     ['changes of a new one', 'input: { projectId: $p, name: "new", image: "caddy" }, changes: { replicas: 1 }', null, [{ field: null, code: 'INVALID' }]],
   ])('%s -> the preview is asked for exactly that, and nothing is written', async (_what, args, asked, userErrors) => {
-    const requests: PreviewRequest[] = []
-    const planner = await startApi({
-      previews: {
-        async preview(request) {
-          requests.push(request)
-          return { steps: [{ nodeId: 'node_1', summary: 'create replica 0', verb: 'ensureContainer' }], converges: true, notes: [] }
-        },
-      },
-    })
-    try {
-      const p = (await planner.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)).data.projectCreate.project.id
-      const id = (await planner.graphql(`mutation ($p: ID!) { applicationCreate(input: { projectId: $p, name: "planned", image: "nginx" }) { application { id } } }`, { p })).data.applicationCreate.application.id
-      const before = [await planner.db.resource.findMany(), await planner.db.event.count(), await planner.db.auditEntry.count()]
-      const { data, errors } = await planner.graphql(
-        `query ${args.includes('$') ? `(${args.includes('$id') ? '$id: ID!' : ''} ${args.includes('$p') ? '$p: ID!' : ''})` : ''} { applicationPlan(${args}) { plan { steps { nodeId summary verb } converges notes } userErrors { field code } } }`,
-        { id, p },
-      )
-      expect(errors).toEqual([])
-      expect(data.applicationPlan.userErrors).toEqual(userErrors)
-      expect(requests).toMatchObject(asked ? [asked] : [])
-      if (asked) expect(data.applicationPlan.plan).toEqual({ steps: [{ nodeId: 'node_1', summary: 'create replica 0', verb: 'ensureContainer' }], converges: true, notes: [] })
-      expect([await planner.db.resource.findMany(), await planner.db.event.count(), await planner.db.auditEntry.count()]).toEqual(before)
-    } finally {
-      await planner.stop()
-    }
+    requests.length = 0
+    const before = [await planner.db.resource.findMany(), await planner.db.event.count(), await planner.db.auditEntry.count()]
+    const { data, errors } = await planner.graphql(
+      `query ${args.includes('$') ? `(${args.includes('$id') ? '$id: ID!' : ''} ${args.includes('$p') ? '$p: ID!' : ''})` : ''} { applicationPlan(${args}) { plan { steps { nodeId summary verb } converges notes } userErrors { field code } } }`,
+      ids,
+    )
+    expect(errors).toEqual([])
+    expect(data.applicationPlan.userErrors).toEqual(userErrors)
+    expect(requests).toMatchObject(asked ? [asked] : [])
+    if (asked) expect(data.applicationPlan.plan).toEqual({ steps: [{ nodeId: 'node_1', summary: 'create replica 0', verb: 'ensureContainer' }], converges: true, notes: [] })
+    expect([await planner.db.resource.findMany(), await planner.db.event.count(), await planner.db.auditEntry.count()]).toEqual(before)
   })
 
   it('previews not wired -> a clear error', async () => {
-    const { errors } = await api.graphql('{ applicationPlan(id: "x") { plan { converges } } }')
+    const { errors } = await api.graphql('query ($id: ID!) { applicationPlan(id: $id) { plan { converges } } }', { id: await application() })
     expect(errors).toMatchObject([{ message: expect.stringContaining('previews'), extensions: { code: 'NOT_AVAILABLE' } }])
   })
 })

@@ -9,7 +9,7 @@ import type { UserErrorValue } from '../graphql/user-error.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
 import { ApplicationPlanPayload, type ApplicationCode } from './application.payload.js'
 import { changeOf, checkCreate } from './application.resolver.js'
-import type { PreviewRequest } from './preview.port.js'
+import { PreviewUnavailable, type PreviewRequest, type PreviewResult } from './preview.port.js'
 
 type ApplicationError = UserErrorValue<ApplicationCode>
 
@@ -29,13 +29,22 @@ export class ApplicationPlanResolver {
     input: ApplicationCreateInput | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPlanPayload> {
-    const { previews } = this.options
-    if (!previews) throw new GraphQLError('previews are not available in this process', { extensions: { code: 'NOT_AVAILABLE' } })
     if ((id === null || id === undefined) === (input === null || input === undefined) || (changes && !id))
       return refused([{ field: null, message: 'give either `id` (with `changes` or without) or `input`', code: 'INVALID' }])
     const asked = input ? await newOne(input, context) : await existing(id ?? '', changes, context)
     if ('errors' in asked) return refused(asked.errors)
-    return { plan: await previews.preview(asked.request), userErrors: [] }
+    return { plan: await this.preview(asked.request), userErrors: [] }
+  }
+
+  private async preview(request: PreviewRequest): Promise<PreviewResult> {
+    const { previews } = this.options
+    try {
+      if (!previews) throw new PreviewUnavailable('previews are not available in this process')
+      return await previews.preview(request)
+    } catch (error) {
+      if (!(error instanceof PreviewUnavailable)) throw error
+      throw new GraphQLError(error.message, { extensions: { code: 'NOT_AVAILABLE' } })
+    }
   }
 }
 

@@ -27,9 +27,14 @@ export interface PreviewResult {
   notes: string[]
 }
 
+/** Why there is no preview, in words for whoever asked: Temporal or the worker is away, or the application is gone. */
+export class PreviewUnavailable extends Error {
+  override readonly name = 'PreviewUnavailable'
+}
+
 /**
  * Runs plan() against effect() from what is there now until nothing is planned any more. Writes nothing. Implemented by
- * a short workflow; a test gives its own.
+ * a short workflow; a test gives its own. Fails with PreviewUnavailable.
  */
 export interface PreviewPort {
   preview(request: PreviewRequest): Promise<PreviewResult>

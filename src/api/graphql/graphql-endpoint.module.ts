@@ -28,15 +28,11 @@ function counting(metrics: Metrics): ApolloServerPlugin {
     async requestDidStart() {
       return {
         async willSendResponse({ operation, response }) {
-          const [first] = operation?.selectionSet.selections ?? []
           const { body } = response
           const failed = body.kind === 'single' && (body.singleResult.errors?.length ?? 0) > 0
-          metrics.operations.inc({
-            type: operation?.operation ?? 'invalid',
-            // Only what the schema knows was resolved: an operation that failed before is counted without its field.
-            field: first?.kind === 'Field' && (!failed || body.singleResult.data) ? first.name.value : '',
-            outcome: failed ? 'error' : 'ok',
-          })
+          // What failed before it was checked against the schema may name anything.
+          const checked = !failed || (body.kind === 'single' && body.singleResult.data !== undefined)
+          metrics.countOperation(checked ? operation : null, failed ? 'error' : 'ok')
         },
       }
     },

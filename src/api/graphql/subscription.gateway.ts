@@ -21,6 +21,7 @@ import type { Actor } from '../auth/actor.js'
 import { Authenticator } from '../auth/authenticator.service.js'
 import { expanded } from '../change/change-feed.service.js'
 import { parsedTokensMost, refuseHeavy } from '../limits/operation-weight.js'
+import { Metrics } from '../metrics/metrics.service.js'
 import type { GraphqlContext } from './context.js'
 import { LoaderFactory } from './loaders.js'
 import { OperationRate } from './operation-rate.service.js'
@@ -48,6 +49,7 @@ export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplic
     @Inject(Authenticator) private readonly authenticator: Authenticator,
     @Inject(LoaderFactory) private readonly loaders: LoaderFactory,
     @Inject(OperationRate) private readonly rate: OperationRate,
+    @Inject(Metrics) private readonly metrics: Metrics,
     @Inject(API_OPTIONS) private readonly options: ApiOptions,
   ) {
     this.sockets = new WebSocketServer({
@@ -116,6 +118,7 @@ export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplic
       const operation = getOperationAST(document, payload.operationName)
       const variables = payload.variables ?? {}
       if (operation) refuseHeavy({ schema, document, operation, variables }, limits)
+      this.metrics.countOperation(operation, 'ok')
       return { schema, document, operationName: payload.operationName, variableValues: variables, contextValue: this.contextOf(actor) }
     } catch (error) {
       if (error instanceof GraphQLError) return [error]

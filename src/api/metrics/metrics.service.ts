@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common'
+import { Kind, type OperationDefinitionNode } from 'graphql'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { NodeRepository } from '../../persistence/node.repository.js'
 import { ResourceRepository } from '../../persistence/resource.repository.js'
@@ -18,7 +19,7 @@ export class Metrics {
     registers: [this.registry],
   })
 
-  readonly operations = new Counter({
+  private readonly operations = new Counter({
     name: 'evenkeel_graphql_operations_total',
     help: 'GraphQL operations, by their first field.',
     labelNames: ['type', 'field', 'outcome'] as const,
@@ -63,6 +64,12 @@ export class Metrics {
         this.set(agents.connectedNodes().length)
       },
     })
+  }
+
+  /** `null` for one that was refused before the schema had checked it. */
+  countOperation(operation: OperationDefinitionNode | null | undefined, outcome: 'ok' | 'error'): void {
+    const [first] = operation?.selectionSet.selections ?? []
+    this.operations.inc({ type: operation?.operation ?? 'invalid', field: first?.kind === Kind.FIELD ? first.name.value : '', outcome })
   }
 
   get contentType(): string {
