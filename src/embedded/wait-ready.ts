@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Database } from '../persistence/database.js'
+import { reasonOf } from './reason.js'
 import type { SetupLog } from './setup-log.js'
 
 const EVERY_MS = 100
@@ -16,7 +17,9 @@ const readinessSchema = z.object({ checks: z.record(z.string(), z.object({ ok: z
  */
 export function waitForControlPlane(apiUrl: string, log: SetupLog): Promise<void> {
   return waitFor(60_000, log, async () => {
-    const response = await fetch(`${apiUrl}/readyz`, { signal: AbortSignal.timeout(5_000) })
+    // An API that was just killed, or a busy machine: no answer is an answer of "not yet".
+    const response = await fetch(`${apiUrl}/readyz`, { signal: AbortSignal.timeout(5_000) }).catch((error: unknown) => reasonOf(error))
+    if (typeof response === 'string') return `the API does not answer: ${response}`
     if (response.ok) return undefined
     const { checks } = readinessSchema.parse(await response.json())
     const wrong = Object.entries(checks).filter(([, check]) => !check.ok)
