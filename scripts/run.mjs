@@ -16,6 +16,8 @@ const PROGRAMS = {
   up: { file: 'dist/src/up.main.js', compiled: true },
   down: { file: 'dist/src/down.main.js', compiled: true },
   bench: { file: 'dist/bench/main.js', compiled: true },
+  backup: { file: 'dist/src/backup/backup.main.js', compiled: true },
+  restore: { file: 'dist/src/backup/restore.main.js', compiled: true },
   migrate: { file: 'dist/src/embedded/migrate.main.js', compiled: true },
   'migration:new': { file: 'dist/src/embedded/migration-new.main.js', compiled: true },
   schema: { file: 'dist/src/api/print-schema.main.js', compiled: true },

@@ -11,6 +11,8 @@ export interface Demo {
   project: string
   name: string
   hostPort: number
+  /** A person or a restore stopped its loop: it is as it is. */
+  paused: boolean
 }
 
 const demoName = 'demo'
@@ -26,7 +28,7 @@ export async function ensureDemo(db: Database, settings: Settings): Promise<Demo
   const context = { actor: upActor, ability: 'admin', operation: 'ensureDemo', now: new Date() }
   const spec: NginxdemoSpec = { hostPort: settings.demoPort }
   const made = await resources.create({ kind: 'nginxdemo', projectId: platformProject.id, name: demoName, spec }, context)
-  if (made.outcome === 'created') return demoOf(made.resource.id, spec)
+  if (made.outcome === 'created') return demoOf(made.resource.id, spec, false)
   if (made.outcome !== 'nameTaken' || made.holder.kind !== 'nginxdemo')
     throw new Error(`the demo could not be made: ${made.outcome === 'nameTaken' ? `its name is held by ${made.holder.id}` : made.outcome}`)
 
@@ -39,9 +41,9 @@ export async function ensureDemo(db: Database, settings: Settings): Promise<Demo
     context,
   )
   const current = 'resource' in kept ? nginxdemoSpecSchema.parse(kept.resource.spec) : spec
-  return demoOf(id, current)
+  return demoOf(id, current, 'resource' in kept && kept.resource.paused)
 }
 
-function demoOf(id: string, { hostPort }: NginxdemoSpec): Demo {
-  return { id, kind: 'nginxdemo', project: platformProject.name, name: demoName, hostPort }
+function demoOf(id: string, { hostPort }: NginxdemoSpec, paused: boolean): Demo {
+  return { id, kind: 'nginxdemo', project: platformProject.name, name: demoName, hostPort, paused }
 }

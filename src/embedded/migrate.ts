@@ -9,7 +9,7 @@ import { ProgramError, run } from './program.js'
 import { PROJECT_ROOT } from './project-root.js'
 
 const SCHEMA = join(PROJECT_ROOT, 'prisma', 'schema.prisma')
-const MIGRATIONS = join(PROJECT_ROOT, 'prisma', 'migrations')
+export const MIGRATIONS = join(PROJECT_ROOT, 'prisma', 'migrations')
 const CONFIG = join(PROJECT_ROOT, 'prisma', 'migrate.config.mjs')
 
 /** Any fixed number: those who migrate the same database wait for each other under it. */
@@ -73,7 +73,7 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
   return known.map((migration) => migration.name).filter((name) => !done.has(name))
 }
 
-async function knownMigrations(): Promise<Migration[]> {
+export async function knownMigrations(): Promise<Migration[]> {
   const entries = await readdir(MIGRATIONS, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
   return Promise.all(

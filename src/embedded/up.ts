@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { ensureDemo, type Demo } from '../bootstrap/demo.js'
 import { initialise, type Initialised } from '../bootstrap/initialise.js'
 import { openDatabase, type Database } from '../persistence/database.js'
+import { ResourceRepository } from '../persistence/resource.repository.js'
 import type { Settings } from '../settings.js'
 import { NudgeClient } from '../temporal/nudge.client.js'
 import { cacheDir } from './cache-dir.js'
@@ -92,6 +93,7 @@ class Start {
       await this.controlPlane(databaseUrl, made)
       const demo = await this.demo(db)
       progress.say(this.summary(made, demo))
+      await tellRestored(db, progress)
     } finally {
       await db.$disconnect()
     }
@@ -128,7 +130,8 @@ class Start {
       const demo = await ensureDemo(db, settings)
       const nudges = await NudgeClient.connect(settings.temporalAddress, settings.temporalNamespace)
       await nudges.nudge(demo).finally(() => nudges.close())
-      await waitForReady(db, demo.id, log)
+      if (demo.paused) log('the demo is paused: nothing is done about it')
+      else await waitForReady(db, demo.id, log)
       return demo
     })
   }
@@ -172,6 +175,15 @@ function environmentOf(settings: Settings, databaseUrl: string): Record<string, 
     EVENKEEL_TEMPORAL_UI_URL: settings.temporalUiUrl,
     EVENKEEL_DATABASE_URL: databaseUrl,
   }
+}
+
+/** After a restore nothing is repaired or changed before a person has looked: that must not be overlooked. */
+async function tellRestored(db: Database, progress: Progress): Promise<void> {
+  const paused = await new ResourceRepository(db).pausedByRestore()
+  if (paused.length === 0) return
+  progress.say(`
+${paused.length} resources are paused since the restore: look at their plans (applicationPlan) and at the orphans, then
+resume each (resourceResume) or all of them (restoreConfirm).`)
 }
 
 /** Containers of an instance whose state directory is elsewhere, or lost, are never touched; a person decides. */

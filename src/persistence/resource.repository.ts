@@ -1,6 +1,7 @@
 import type { Kind } from '../reconcile/kind.js'
 import { isReconciledKind, reconciledKinds, workflowIdOf } from '../reconcile/kind.js'
 import { canonicalJson } from '../reconcile/hash.js'
+import { restoredPrefix } from '../reconcile/restored.js'
 import type { Database, Transaction } from './database.js'
 import { newResourceId } from './id.js'
 import type { DueResource } from './pass-store.js'
@@ -236,6 +237,13 @@ export class ResourceRepository {
       })
       return { outcome: 'changed', resource }
     })
+  }
+
+  /** What a restore paused and nobody has resumed since. */
+  async pausedByRestore(): Promise<string[]> {
+    const where = { paused: true, pausedReason: { startsWith: restoredPrefix }, kind: { in: [...reconciledKinds] } }
+    const rows = await this.db.resource.findMany({ where, orderBy: { id: 'asc' }, select: { id: true } })
+    return rows.map((r) => r.id)
   }
 
   /** Makes every resource due now, so that the sweep finds what a nudge does not reach. Answers whom to nudge. */

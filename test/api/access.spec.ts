@@ -58,6 +58,7 @@ const calls: Record<'Query' | 'Mutation', Record<string, string>> = {
     nginxdemoDelete: 'mutation { nginxdemoDelete(id: "x") { userErrors { code } } }',
     resourcePause: 'mutation { resourcePause(id: "x") { userErrors { code } } }',
     resourceResume: 'mutation { resourceResume(id: "x") { userErrors { code } } }',
+    restoreConfirm: 'mutation { restoreConfirm { resources userErrors { code } } }',
     resyncAll: 'mutation { resyncAll { resources userErrors { code } } }',
     actionCancel: 'mutation { actionCancel(id: "x", key: "y") { userErrors { code } } }',
     tokenCreate: 'mutation { tokenCreate(input: { name: "", abilities: [] }) { userErrors { code } } }',

@@ -48,6 +48,7 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
     nginxdemoDelete: 'write',
     resourcePause: 'deploy',
     resourceResume: 'deploy',
+    restoreConfirm: 'admin',
     resyncAll: 'deploy',
     actionCancel: 'deploy',
     /** Whatever it may do itself it may hand on; never more (token.resolver.ts). */

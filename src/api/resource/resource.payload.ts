@@ -15,6 +15,15 @@ export class ResourcePayload {
   userErrors!: InstanceType<typeof ResourceUserError>[]
 }
 
+@ObjectType({ description: 'The answer of restoreConfirm.' })
+export class RestoreConfirmPayload {
+  @Field(() => Int, { description: 'How many resources go on.' })
+  resources!: number
+
+  @Field(() => [ResourceUserError], { description: 'Always empty.' })
+  userErrors!: InstanceType<typeof ResourceUserError>[]
+}
+
 @ObjectType({ description: 'The answer of resyncAll.' })
 export class ResyncAllPayload {
   @Field(() => Int, { description: 'How many resources will be looked at; paused ones are left alone.' })

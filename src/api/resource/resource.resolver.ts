@@ -13,7 +13,7 @@ import { invalidErrors } from '../graphql/user-error.js'
 import { writeContext } from '../graphql/write-context.js'
 import { Nudger } from '../nudge/nudger.service.js'
 import { Reconciled } from './reconciled.model.js'
-import { LastResult, ResourceChange, ResourcePayload, ResyncAllPayload } from './resource.payload.js'
+import { LastResult, ResourceChange, ResourcePayload, RestoreConfirmPayload, ResyncAllPayload } from './resource.payload.js'
 
 const oneLine = (most: number) =>
   z
@@ -73,6 +73,17 @@ export class ResourceResolver {
   async resourceResume(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() context: GraphqlContext): Promise<ResourcePayload> {
     const write = writeContext('resourceResume', context.actor, this.options.clock())
     return this.answer(id, await this.resources.setPaused({ id, kind: null }, false, null, write), context)
+  }
+
+  @Mutation(() => RestoreConfirmPayload, {
+    description: 'Resumes every resource that a restore paused. What a person paused stays paused. Look at the plans and the orphans first.',
+  })
+  async restoreConfirm(@Context() { actor }: GraphqlContext): Promise<RestoreConfirmPayload> {
+    const write = writeContext('restoreConfirm', actor, this.options.clock())
+    const ids = await this.resources.pausedByRestore()
+    for (const id of ids) await this.resources.setPaused({ id, kind: null }, false, null, write)
+    this.nudger.allSoon(await this.resources.addressesOf(ids))
+    return { resources: ids.length, userErrors: [] }
   }
 
   @Mutation(() => ResourcePayload, {
