@@ -44,7 +44,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
       const scenario = new Scenario(world, profile, random)
       await scenario.trouble()
       await scenario.peace()
-    })
+    }, options.store === undefined)
   } catch (error) {
     failure = error instanceof Violation ? error.message : String(error instanceof Error ? (error.stack ?? error.message) : error)
     world.note(`FAILED: ${failure}`)

@@ -267,13 +267,15 @@ export class SimTemporal {
     const calls = instance.takeLocals()
     for (const call of calls) {
       instance.openLocals++
-      void this.runLocal(call, alive).then(async (job) => {
+      const go = async (job: Job | null): Promise<void> => {
         if (!job || !alive() || run.instance !== instance) return
         instance.openLocals--
         done.push(job)
         await instance.apply(job)
         this.continueTask(run, instance, done, taken, alive)
-      })
+      }
+      // A workflow computes in no time, whatever it takes to let all its promises run.
+      void this.runLocal(call, alive).then((job) => this.clock.hold(go(job)))
     }
     if (instance.openLocals > 0) return
     if (instance.completing) return

@@ -3,9 +3,10 @@ import type { Timer, VirtualClock } from './virtual-clock.js'
 
 /**
  * While a world runs, the language's own clock and timers are its clock, and chance is forbidden: code under test that
- * uses them by name is driven by virtual time, and its timers die with the simulated process that set them.
+ * uses them by name is driven by virtual time, and its timers die with the simulated process that set them. The driver
+ * of a real database may draw lots.
  */
-export async function withVirtualGlobals<T>(clock: VirtualClock, run: () => Promise<T>): Promise<T> {
+export async function withVirtualGlobals<T>(clock: VirtualClock, run: () => Promise<T>, forbidChance = true): Promise<T> {
   const real = {
     setTimeout: globalThis.setTimeout,
     clearTimeout: globalThis.clearTimeout,
@@ -54,9 +55,10 @@ export async function withVirtualGlobals<T>(clock: VirtualClock, run: () => Prom
     clearInterval: end,
   })
   Date.now = () => clock.now()
-  Math.random = () => {
-    throw new Error('Math.random is forbidden in a simulated world')
-  }
+  if (forbidChance)
+    Math.random = () => {
+      throw new Error('Math.random is forbidden in a simulated world')
+    }
   AbortSignal.timeout = (ms) => {
     const controller = new AbortController()
     begin(() => controller.abort(new DOMException('timed out', 'TimeoutError')), ms, [], false)

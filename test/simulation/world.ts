@@ -90,10 +90,9 @@ export class World {
   }
 
   async begin(): Promise<void> {
-    const { profile, store } = this.options
+    const { profile } = this.options
     for (let i = 0; i < profile.nodes; i++) await this.addNode(i)
     this.every(sweepMs, () => void this.sweep())
-    void store
   }
 
   /** Removes the nodes' disks. */
@@ -182,7 +181,7 @@ export class World {
       },
       inventory: (inventory) => void this.takeInventory(node, inventory),
       heartbeat: () => {
-        if (!this.faults.away.database) void this.options.store.seen(node.id, this.clock.now())
+        if (!this.faults.away.database) void this.clock.hold(this.options.store.seen(node.id, this.clock.now()))
       },
       admitted: (id, action) => {
         this.note(`${id} begins ${action.resource} ${action.key} of pass ${action.pass}`)

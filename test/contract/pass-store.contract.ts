@@ -1,0 +1,376 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ApplicationDesired, ApplicationRecord } from '../../src/reconcile/application/desired.js'
+import { mergeCondition, type ConditionDraft } from '../../src/reconcile/condition.js'
+import type { Decision } from '../../src/reconcile/loop.js'
+import type { OpenPass, PassOutcome } from '../../src/persistence/pass-store.js'
+import type { AnyStore } from '../simulation/world.js'
+
+export interface StoreUnderTest {
+  store: AnyStore
+  close(): Promise<void>
+}
+
+const now = Date.UTC(2030, 0, 1)
+const day = 86_400_000
+const node = { id: 'node_1', name: 'n1', subnet: '10.192.0.0/20' }
+const spec = { image: 'shop/web:1', replicas: 2 }
+const app = { id: 'app_a', kind: 'application', project: 'shop', name: 'web', spec }
+
+/** What every PassStore promises; runs against memory and PostgreSQL. */
+export function passStoreContract(name: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`PassStore in ${name}`, () => {
+    let store: AnyStore
+    let close: () => Promise<void>
+    beforeEach(async () => {
+      ;({ store, close } = await open())
+      await store.addNode(node, now)
+      await store.create(app, now)
+    })
+    afterEach(() => close())
+
+    const decision = (change: Partial<Decision> = {}): Decision => ({
+      superseded: false,
+      generation: 1,
+      start: [],
+      cancel: [],
+      requeueAfterMs: null,
+      finalized: false,
+      paused: false,
+      ready: 'Unknown',
+      reason: 'Resolving',
+      summary: ['one', 'two'],
+      ...change,
+    })
+    const outcome = (change: Partial<PassOutcome> = {}): PassOutcome => ({
+      decision: decision(),
+      conditions: [],
+      droppedConditions: [],
+      failures: { set: [], cleared: [] },
+      events: [],
+      lastError: null,
+      nextPassDueAt: now + 60_000,
+      observedGeneration: 1,
+      finalize: false,
+      ...change,
+    })
+    const claim = async (id = app.id) => {
+      const claimed = await store.claim(id)
+      if (!claimed) throw new Error(`${id} is not there`)
+      return claimed
+    }
+    /** One whole pass. */
+    const pass = async (step: (open: OpenPass) => Promise<Partial<PassOutcome>> | Partial<PassOutcome>, id = app.id, at = now) => {
+      const { pass: number } = await claim(id)
+      return store.decide(id, number, at, async (opened) => outcome(await step(opened)))
+    }
+    const write = (...records: ApplicationRecord[]) =>
+      pass(async (opened) => {
+        await opened.write(records)
+        return {}
+      })
+    const desired = async (id = app.id) => (await store.peek(id))?.desired as ApplicationDesired
+    const endpoint = (replica: number, release = 1): ApplicationRecord => ({ type: 'endpoint', release, replica, node: node.id })
+    const gone = (replica: number, release = 1): ApplicationRecord => ({ type: 'endpointGone', release, replica })
+    const release = (number: number): ApplicationRecord => ({
+      type: 'release',
+      release: { number, generation: 1, templateHash: `t${number}`, hash: `h${number}`, template: { image: 'shop/web:1' }, resolvedImage: 'r', resolvedFrom: 'registry' },
+    })
+    const condition = (draft: Partial<ConditionDraft> = {}, previous: PassOutcome['conditions'] = [], at = now) =>
+      mergeCondition(previous[0]?.condition, { type: 'Ready', status: 'False', reason: 'Pulling', message: 'm', ...draft }, 1, at)
+
+    describe('claim', () => {
+      it('an unknown resource -> null', async () => expect(await store.claim('app_nobody')).toBeNull())
+
+      it('again and again -> ascending numbers, and a look takes none', async () => {
+        const first = await claim()
+        await store.peek(app.id)
+        const second = await claim()
+        expect([first.pass, second.pass]).toEqual([1, 2])
+        expect((await store.peek(app.id))?.pass).toBe(2)
+      })
+
+      it('at one time -> every caller gets another number', async () => {
+        const claims = await Promise.all(Array.from({ length: 5 }, () => claim()))
+        expect(claims.map((c) => c.pass).sort()).toEqual([1, 2, 3, 4, 5])
+      })
+
+      it('what is desired -> spec, placement and nodes as they are now', async () => {
+        await store.seen(node.id, now)
+        await store.change(app.id, { ...spec, replicas: 5 })
+        const claimed = await claim()
+        expect(claimed.resource).toMatchObject({ id: app.id, kind: 'application', project: 'shop', name: 'web', generation: 2, deleting: false })
+        expect(claimed.desired).toMatchObject({ spec: { replicas: 5 }, node: node.id, releases: [], endpoints: [], dnsTtlSeconds: 5 })
+        expect(claimed.nodes).toMatchObject([{ id: node.id, name: 'n1', lastSeenAt: now }])
+      })
+
+      it('placed on a node that is named -> that one; on one that does not exist -> none', async () => {
+        await store.addNode({ id: 'node_2', name: 'n2', subnet: '10.192.16.0/20' }, now + 1)
+        await store.change(app.id, { ...spec, placement: { node: 'n2' } })
+        expect((await desired()).node).toBe('node_2')
+        await store.change(app.id, { ...spec, placement: { node: 'n9' } })
+        expect((await desired()).node).toBe('')
+      })
+    })
+
+    describe('decide', () => {
+      it('a pass that was claimed again meanwhile -> superseded, and nothing runs', async () => {
+        const { pass: old } = await claim()
+        await claim()
+        let ran = false
+        expect(await store.decide(app.id, old, now, async () => ((ran = true), outcome()))).toBe('superseded')
+        expect(ran).toBe(false)
+      })
+
+      it('a repeat -> the stored decision, and nothing runs', async () => {
+        const { pass: number } = await claim()
+        const first = await store.decide(app.id, number, now, async () => outcome({ decision: decision({ reason: 'Pulling' }) }))
+        const again = await store.decide(app.id, number, now + 5, () => Promise.reject(new Error('it ran twice')))
+        expect(again).toEqual(first)
+      })
+
+      it('twice at one time -> it runs once', async () => {
+        const { pass: number } = await claim()
+        let runs = 0
+        const step = async () => (runs++, outcome())
+        const both = await Promise.all([store.decide(app.id, number, now, step), store.decide(app.id, number, now, step)])
+        expect(runs).toBe(1)
+        expect(both[0]).toEqual(both[1])
+      })
+
+      it('the step fails -> nothing is written, and the pass can be decided again', async () => {
+        const { pass: number } = await claim()
+        const failing = store.decide(app.id, number, now, async (opened) => {
+          await opened.write([release(1), endpoint(0)])
+          throw new Error('broken')
+        })
+        await expect(failing).rejects.toThrow('broken')
+        expect(await desired()).toMatchObject({ releases: [], endpoints: [] })
+        expect((await store.addresses(node.id)).held).toEqual([])
+        expect(await store.decide(app.id, number, now, async () => outcome())).toMatchObject({ superseded: false })
+      })
+
+      it('a resource that is gone -> superseded', async () => expect(await store.decide('app_nobody', 1, now, async () => outcome())).toBe('superseded'))
+
+      it('what the pass leaves behind -> is kept', async () => {
+        await pass(() => ({ lastError: 'it hurts', nextPassDueAt: now + 7_000, observedGeneration: 1 }))
+        expect(await store.read(app.id)).toMatchObject({ lastError: 'it hurts', nextPassDueAt: now + 7_000, observedGeneration: 1, lastPassAt: now })
+      })
+
+      it('a paused pass -> does not say that the generation was looked at', async () => {
+        await store.setPaused(app.id, true)
+        await pass(({ paused }) => {
+          expect(paused).toBe(true)
+          return { observedGeneration: null }
+        })
+        expect(await store.read(app.id)).toMatchObject({ observedGeneration: 0 })
+      })
+
+      it('finalized -> the row is gone with all that belonged to it, and a tombstone stays', async () => {
+        await write(release(1), endpoint(0))
+        await write({ type: 'endpointState', release: 1, replica: 0, state: 'ready' }, gone(0))
+        await pass(() => ({ finalize: true, decision: decision({ finalized: true }) }))
+        expect(await store.claim(app.id)).toBeNull()
+        expect(await store.read(app.id)).toBeNull()
+        expect(await store.buried(app.id)).toBe(true)
+        expect(await store.addresses(node.id)).toEqual({ held: [], rested: ['10.192.0.10'] })
+      })
+
+      it('containers of a deleted resource turn up -> it comes back as one that is being deleted', async () => {
+        await pass(() => ({ finalize: true, decision: decision({ finalized: true }) }))
+        await store.revive({ id: app.id, kind: 'application', node: 'n1' }, now)
+        expect((await store.peek(app.id))?.resource.deleting).toBe(true)
+        expect(await store.buried(app.id)).toBe(false)
+      })
+    })
+
+    describe('records', () => {
+      it('a release -> kept as it was given, and told to the next pass', async () => {
+        await write(release(1), release(2))
+        const { releases } = await desired()
+        expect(releases.map((r) => r.number)).toEqual([1, 2])
+        expect(releases[0]).toMatchObject({ hash: 'h1', template: { image: 'shop/web:1' }, resolvedFrom: 'registry', verdict: null, servingAt: null })
+      })
+
+      it('the same release twice -> refused', async () => {
+        await write(release(1))
+        await expect(write(release(1))).rejects.toThrow()
+      })
+
+      it('verdict and serving -> on that release only', async () => {
+        await write(release(1), release(2), { type: 'serving', release: 1 }, { type: 'verdict', release: 2, reason: 'OOMKilled', message: 'm' })
+        const { releases } = await desired()
+        expect(releases.map((r) => [r.servingAt, r.verdict])).toEqual([
+          [now, null],
+          [null, { reason: 'OOMKilled', message: 'm' }],
+        ])
+      })
+
+      it('more releases than are read -> the newest, ascending', async () => {
+        await write(...Array.from({ length: 23 }, (_, i) => release(i + 1)))
+        const { releases } = await desired()
+        expect(releases.map((r) => r.number)).toEqual(Array.from({ length: 20 }, (_, i) => i + 4))
+      })
+
+      it('an endpoint -> gets an address, and the pass sees it', async () => {
+        await pass(async (opened) => {
+          const after = (await opened.write([release(1), endpoint(1), endpoint(0)])) as ApplicationDesired
+          expect(after.endpoints.map((e) => e.address).sort()).toEqual(['10.192.0.10', '10.192.0.11'])
+          return {}
+        })
+        expect((await desired()).endpoints).toMatchObject([
+          { replica: 0, address: '10.192.0.11', state: 'starting', readyAt: null, unroutedAt: null },
+          { replica: 1, address: '10.192.0.10' },
+        ])
+      })
+
+      it('the same endpoint twice -> refused', async () => {
+        await write(release(1), endpoint(0))
+        await expect(write(endpoint(0))).rejects.toThrow()
+      })
+
+      it('ready, draining, unrouted, revived -> the first Ready stays known, unrouted is forgotten with each change', async () => {
+        const state = (to: 'ready' | 'draining' | 'starting'): ApplicationRecord => ({ type: 'endpointState', release: 1, replica: 0, state: to })
+        await write(release(1), endpoint(0), state('ready'))
+        await write(state('draining'), { type: 'unrouted', release: 1, replica: 0 })
+        expect((await desired()).endpoints).toMatchObject([{ state: 'draining', readyAt: now, unroutedAt: now }])
+        await pass(async (opened) => (await opened.write([state('starting'), state('ready')]), {}), app.id, now + 9_000)
+        expect((await desired()).endpoints).toMatchObject([{ state: 'ready', readyAt: now, unroutedAt: null }])
+      })
+
+      it('addresses -> those never used first, then the one that rests longest', async () => {
+        await write(release(1), endpoint(0), endpoint(1), endpoint(2))
+        await pass(async (opened) => (await opened.write([gone(1)]), {}), app.id, now + 1_000)
+        await pass(async (opened) => (await opened.write([gone(0)]), {}), app.id, now + 2_000)
+        await write(endpoint(3))
+        expect((await desired()).endpoints.map((e) => e.address)).toEqual(['10.192.0.12', '10.192.0.13'])
+        expect((await store.addresses(node.id)).rested.sort()).toEqual(['10.192.0.10', '10.192.0.11'])
+      })
+
+      it('two resources at one time -> never the same address', async () => {
+        const ids = ['app_b', 'app_c', 'app_d']
+        for (const id of ids) await store.create({ ...app, id, name: id.replace('_', '-') }, now)
+        await Promise.all(ids.map((id) => pass(async (opened) => (await opened.write([release(1), endpoint(0), endpoint(1)]), {}), id)))
+        const held = (await store.addresses(node.id)).held
+        expect(held).toHaveLength(6)
+        expect(new Set(held).size).toBe(6)
+      })
+
+      it('a node without a network -> told as exhausted, and nothing is written', async () => {
+        await pass(async (opened) => {
+          const after = (await opened.write([release(1), { type: 'endpoint', release: 1, replica: 0, node: 'node_nowhere' }])) as ApplicationDesired
+          expect(after).toMatchObject({ addressesExhausted: true, endpoints: [] })
+          return {}
+        })
+      })
+    })
+
+    describe('conditions, failures, holds', () => {
+      it('a condition that only changes its words -> no transition, the same transition time', async () => {
+        const first = [condition()]
+        await pass(() => ({ conditions: first }))
+        await pass(() => ({ conditions: [condition({ message: 'other words' }, first, now + 5_000)] }), app.id, now + 5_000)
+        expect(await store.read(app.id)).toMatchObject({
+          conditions: [{ type: 'Ready', message: 'other words', lastTransitionAt: now, observedGeneration: 1 }],
+          transitions: [{ type: 'Ready', status: 'False' }],
+        })
+      })
+
+      it('a condition that changes its status -> a transition more', async () => {
+        const first = [condition()]
+        await pass(() => ({ conditions: first }))
+        await pass(() => ({ conditions: [condition({ status: 'True' }, first, now + 5_000)] }))
+        const row = await store.read(app.id)
+        expect(row?.transitions.map((t) => t.status)).toEqual(['False', 'True'])
+        expect(row?.conditions[0]?.lastTransitionAt).toBe(now + 5_000)
+      })
+
+      it('conditions -> told to the next pass; one that is dropped is gone', async () => {
+        await pass(() => ({ conditions: [condition(), condition({ type: 'Available' })] }))
+        await pass(({ conditions }) => {
+          expect(conditions.map((c) => c.type).sort()).toEqual(['Available', 'Ready'])
+          return { droppedConditions: ['Available'] }
+        })
+        expect((await store.read(app.id))?.conditions.map((c) => c.type)).toEqual(['Ready'])
+      })
+
+      it('failures -> set, replaced by key, cleared', async () => {
+        const failure = { key: 'pull:x', generation: 1, count: 1, reason: 'EngineError', message: 'm', retryable: true, nextTryAt: now + 1_000 }
+        await pass(() => ({ failures: { set: [failure, { ...failure, key: 'other' }], cleared: [] } }))
+        await pass(({ failures }) => {
+          expect(failures.find((f) => f.key === 'pull:x')).toEqual(failure)
+          return { failures: { set: [{ ...failure, count: 2, retryable: false }], cleared: ['other'] } }
+        })
+        expect((await store.read(app.id))?.failures).toEqual([{ ...failure, count: 2, retryable: false }])
+      })
+
+      it('a hold -> for its generation only', async () => {
+        await store.hold(app.id, 'pull:x')
+        await pass(({ holds }) => {
+          expect([...holds]).toEqual(['pull:x'])
+          return {}
+        })
+        await store.change(app.id, { ...spec, replicas: 3 })
+        await pass(({ holds }) => {
+          expect([...holds]).toEqual([])
+          return {}
+        })
+      })
+
+      it('events -> kept in their order', async () => {
+        await pass(() => ({ events: [{ severity: 'Normal', reason: 'A', message: 'a' }, { severity: 'Warning', reason: 'B', message: 'b' }] }))
+        expect((await store.read(app.id))?.events.map((e) => e.reason)).toEqual(['A', 'B'])
+      })
+    })
+
+    describe('due', () => {
+      const due = async (at = now) => (await store.due('', 100, at)).map((r) => r.id)
+      const settle = () => pass(() => ({}))
+
+      it('never looked at -> due', async () => {
+        expect(await store.due('', 100, now)).toEqual([{ id: app.id, kind: 'application', project: 'shop', name: 'web' }])
+      })
+
+      it('in step, its time not come -> not due; later -> due', async () => {
+        await settle()
+        expect(await due()).toEqual([])
+        expect(await due(now + 60_001)).toEqual([app.id])
+      })
+
+      it('changed -> due; deletion asked for -> due', async () => {
+        await settle()
+        await store.change(app.id, { ...spec, replicas: 3 })
+        expect(await due()).toEqual([app.id])
+        await pass(() => ({ observedGeneration: 2 }))
+        await store.requestDeletion(app.id, now)
+        await pass(() => ({ observedGeneration: 3 }))
+        expect(await due()).toEqual([app.id])
+      })
+
+      it('paused -> never due', async () => {
+        await store.setPaused(app.id, true)
+        expect(await due()).toEqual([])
+      })
+
+      it('pages -> ascending by id, each row once; nodes have no loop', async () => {
+        for (const id of ['app_c', 'app_b']) await store.create({ ...app, id, name: id.replace('_', '-') }, now)
+        const first = await store.due('', 2, now)
+        const second = await store.due(first.at(-1)?.id ?? '', 2, now)
+        expect([...first, ...second].map((r) => r.id)).toEqual(['app_a', 'app_b', 'app_c'])
+      })
+    })
+
+    describe('keepHouse', () => {
+      it('tombstones, events and transitions -> 30 days, and no longer', async () => {
+        await store.create({ ...app, id: 'app_b', name: 'b' }, now)
+        await pass(() => ({ events: [{ severity: 'Normal', reason: 'A', message: 'a' }], conditions: [condition()] }))
+        await pass(() => ({ finalize: true }), 'app_b')
+        await store.keepHouse(now + 29 * day)
+        expect(await store.buried('app_b')).toBe(true)
+        expect((await store.read(app.id))?.events).toHaveLength(1)
+        await store.keepHouse(now + 31 * day)
+        expect(await store.buried('app_b')).toBe(false)
+        expect(await store.read(app.id)).toMatchObject({ events: [], transitions: [], conditions: [{ type: 'Ready' }] })
+      })
+    })
+  })
+}
