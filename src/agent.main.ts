@@ -105,4 +105,3 @@ function holdOnly({ instance, node }: AgentConfig): Promise<void> {
     lock.unref()
   })
 }
-

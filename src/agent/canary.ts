@@ -84,7 +84,12 @@ export class Canary {
       conditions.set({ type: 'ContainersReachable', status: 'False', reason: 'AddressUnreachable', message })
       return true
     }
-    conditions.set({ type: 'ContainersReachable', status: 'True', reason: 'Reachable', message: 'the node reaches containers by their addresses' })
+    conditions.set({
+      type: 'ContainersReachable',
+      status: 'True',
+      reason: 'Reachable',
+      message: 'the node reaches containers by their addresses',
+    })
     const resolves = await this.answers(address, internalZone)
     conditions.set(
       resolves

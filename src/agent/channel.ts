@@ -128,7 +128,8 @@ export class Channel {
   private take(text: string): void {
     this.lastHeardAt = Date.now()
     const parsed = apiFrameSchema.safeParse(parseJson(text))
-    if (!parsed.success) return this.options.log.warn({ error: parsed.error.message }, 'the API sent a frame that this agent does not know')
+    if (!parsed.success)
+      return this.options.log.warn({ error: parsed.error.message }, 'the API sent a frame that this agent does not know')
     const frame = parsed.data
     if (frame.type === 'welcome') this.onWelcome(frame)
     else if (frame.type === 'heartbeatAnswer') this.options.onHeartbeatAnswer(frame)

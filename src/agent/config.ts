@@ -9,7 +9,10 @@ export const agentConfigSchema = z.object({
   apiUrl: z.string(),
   channelToken: z.string(),
   /** Two at most: the current key and, during a rotation, the next. */
-  pinnedKeys: z.array(z.object({ keyId: z.string(), publicKey: z.string() })).min(1).max(2),
+  pinnedKeys: z
+    .array(z.object({ keyId: z.string(), publicKey: z.string() }))
+    .min(1)
+    .max(2),
   temporal: z.object({ address: z.string(), namespace: z.string() }),
   /** Folder for endpoint files, DNS files, fences and last known good artifacts. */
   stateDir: z.string(),

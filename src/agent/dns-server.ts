@@ -122,7 +122,8 @@ export class DnsServer {
     this.writeConfiguration(subnet)
     signal.throwIfAborted()
     await this.create(subnet)
-    if (!(await this.answers(subnet))) throw new Error(`the resolver does not answer on ${this.addressIn(subnet)} after ${upWithinMs / 1000} s`)
+    if (!(await this.answers(subnet)))
+      throw new Error(`the resolver does not answer on ${this.addressIn(subnet)} after ${upWithinMs / 1000} s`)
     this.ready()
   }
 
@@ -211,7 +212,12 @@ export class DnsServer {
     const message = this.displaced
       ? `port 53 of the bridge is held by ${this.holder ?? 'somebody else'}, so the resolver has the address ${this.address}`
       : `the resolver answers on ${this.address}`
-    this.options.conditions.set({ type: 'DNSReady', status: 'True', reason: this.displaced ? 'OnReservedAddress' : 'Answering', message })
+    this.options.conditions.set({
+      type: 'DNSReady',
+      status: 'True',
+      reason: this.displaced ? 'OnReservedAddress' : 'Answering',
+      message,
+    })
   }
 
   private failed(error: unknown): void {

@@ -135,7 +135,10 @@ describe('DriftSweep', () => {
     list = [container('app_a')]
     published = ['app_a', 'app_b']
     await sweep.run()
-    expect(inventories[0]).toEqual([expect.objectContaining({ resource: 'app_a' }), { kind: 'application', resource: 'app_b', containers: [] }])
+    expect(inventories[0]).toEqual([
+      expect.objectContaining({ resource: 'app_a' }),
+      { kind: 'application', resource: 'app_b', containers: [] },
+    ])
   })
 
   it('the engine away -> no error, and no inventory that would make everything look lost', async () => {

@@ -23,7 +23,7 @@ export async function ensureContainer(
 ): Promise<ResultOf['ensureContainer']> {
   requireSpecOfOwner(spec, context)
   const run = new Ensure(spec, context)
-  const running = await run.untilRunning()
+  const running = await run.untilSettled()
   context.prober.track(running)
   const ready = await readiness(running, awaitReadyMs, context)
   if (ready && running.restartPolicy === 'no') await widenPolicy(running, context)
@@ -39,6 +39,7 @@ function requireSpecOfOwner(spec: ContainerSpec, { owner }: ActionContext): void
 
 class Ensure {
   created = false
+  private startedId: string | null = null
   private readonly deadline: number
 
   constructor(
@@ -48,49 +49,61 @@ class Ensure {
     this.deadline = context.clock.now() + settleMs
   }
 
-  async untilRunning(): Promise<EngineContainer> {
+  async untilSettled(): Promise<EngineContainer> {
     const { engine, clock, signal } = this.context
     for (;;) {
       signal.throwIfAborted()
       const found = await engine.inspect(this.spec.name)
-      if (found?.state === 'running' || found?.state === 'restarting') {
+      if (found && this.settled(found)) {
         this.requireFit(found)
         return found
       }
       await this.step(found)
       if (clock.now() > this.deadline) {
-        throw new ActionFailure('EngineError', `${this.spec.name} is still ${found?.state ?? 'absent'} after ${settleMs / 1000} s`, true)
+        throw new ActionFailure(
+          'EngineError',
+          `${this.spec.name} is still ${found?.state ?? 'absent'} after ${settleMs / 1000} s`,
+          true,
+        )
       }
     }
+  }
+
+  /** It runs, or it was started by this action and has ended since: starting it again is a decision for a later pass. */
+  private settled({ id, state }: EngineContainer): boolean {
+    if (state === 'running' || state === 'restarting') return true
+    return state === 'exited' && this.startedId === id
   }
 
   /** One step nearer to a running container. */
   private async step(found: EngineContainer | null): Promise<void> {
     const { engine, clock, signal } = this.context
     if (!found) {
-      if (await this.create()) await this.start()
+      const id = await this.create()
+      if (id !== null) await this.start(id)
       return
     }
     if (found.state === 'removing') return clock.sleep(pollMs, signal)
     this.requireFit(found)
     if (found.state === 'dead') return engine.remove(found.id, true)
     if (found.state === 'paused') return engine.unpause(found.id)
-    await this.start()
+    await this.start(found.id)
   }
 
-  private async create(): Promise<boolean> {
+  /** Its id, or null when somebody else has the name. */
+  private async create(): Promise<string | null> {
     const { engine, network, clock, signal } = this.context
     const until = clock.now() + addressWaitMs
     for (;;) {
       try {
-        await engine.create(this.spec, await network.ensure())
+        const { id } = await engine.create(this.spec, await network.ensure())
         this.created = true
-        return true
+        return id
       } catch (error) {
         if (failed(error, 'NameTaken')) {
           // Somebody has the name: look again who, in a moment, because its removal may just be ending.
           await clock.sleep(pollMs, signal)
-          return false
+          return null
         }
         if (failed(error, 'NetworkMissing')) network.forget()
         else if (!failed(error, 'AddressInUse')) throw error
@@ -100,16 +113,19 @@ class Ensure {
     }
   }
 
-  private async start(): Promise<void> {
+  private async start(foundId: string): Promise<void> {
     const { engine, clock, signal } = this.context
     const until = clock.now() + addressWaitMs
+    let id = foundId
     let networkTries = 0
     for (;;) {
       try {
-        return await engine.start(this.spec.name)
+        await engine.start(id)
+        this.startedId = id
+        return
       } catch (error) {
         if (failed(error, 'NotFound')) return
-        if (failed(error, 'NetworkMissing') && networkTries < 2) await this.reattach(networkTries++)
+        if (failed(error, 'NetworkMissing') && networkTries < 2) id = await this.reattach(id, networkTries++)
         else if (failed(error, 'AddressInUse') && clock.now() < until) await clock.sleep(addressPollMs, signal)
         else throw await this.explained(error)
       }
@@ -117,14 +133,14 @@ class Ensure {
   }
 
   /** A container that ran before holds on to its lost network by id, so it must be made anew; one that never ran need not. */
-  private async reattach(tries: number): Promise<void> {
+  private async reattach(id: string, tries: number): Promise<string> {
     const { engine, network } = this.context
     network.forget()
     const present = await network.ensure()
-    if (tries === 0) return
-    await engine.remove(this.spec.name, true)
-    await engine.create(this.spec, present)
+    if (tries === 0) return id
+    await engine.remove(id, true)
     this.created = true
+    return (await engine.create(this.spec, present)).id
   }
 
   private async explained(error: unknown): Promise<unknown> {
@@ -132,7 +148,11 @@ class Ensure {
     const mine = await this.context.engine.list({ [label.instance]: this.context.owner.instance })
     const holder = mine.find((c) => c.address === this.spec.address && c.name !== this.spec.name && c.state === 'running')
     const by = holder ? ` by container ${holder.name}` : ''
-    return new EngineFailure('AddressInUse', `address ${this.spec.address} is still held${by} after ${addressWaitMs / 1000} s`, true)
+    return new EngineFailure(
+      'AddressInUse',
+      `address ${this.spec.address} is still held${by} after ${addressWaitMs / 1000} s`,
+      true,
+    )
   }
 
   /** The found container must be exactly the wanted one; another one with our name is never touched. */
@@ -140,7 +160,11 @@ class Ensure {
     requireOwn(found, this.context.owner)
     const differs = [label.release, label.replica, label.specHash].filter((l) => found.labels[l] !== this.spec.labels[l])
     if (differs.length === 0) return
-    throw new ActionFailure('NameTaken', `the name ${found.name} is held by our own container ${shortId(found)} with another ${differs.join(', ')}`, false)
+    throw new ActionFailure(
+      'NameTaken',
+      `the name ${found.name} is held by our own container ${shortId(found)} with another ${differs.join(', ')}`,
+      false,
+    )
   }
 }
 

@@ -56,7 +56,12 @@ export function createExecutor(ports: ExecutorPorts): Executor {
 }
 
 function perform(verbs: Verbs, { verb, args }: SignedPayload, context: ActionContext): Promise<ResultOf[Verb]> {
-  if (!isVerb(verb)) throw new ActionFailure('UnknownVerb', `this agent does not know the action ${verb}; it is older than the control plane`, false)
+  if (!isVerb(verb))
+    throw new ActionFailure(
+      'UnknownVerb',
+      `this agent does not know the action ${verb}; it is older than the control plane`,
+      false,
+    )
   const parsed = argsSchemas[verb].safeParse(args)
   if (!parsed.success) throw new ActionFailure('BadAction', `the arguments of ${verb} do not fit: ${parsed.error.message}`, false)
   return (verbs[verb] as (args: unknown, context: ActionContext) => Promise<ResultOf[Verb]>)(parsed.data, context)
@@ -70,7 +75,10 @@ function ownerOfPayload({ instance, kind, resource }: SignedPayload): Owner {
   return { instance, kind, resource }
 }
 
-async function pullImage({ image }: ArgsOf<'pullImage'>, { engine, pulls, signal }: ActionContext): Promise<ResultOf['pullImage']> {
+async function pullImage(
+  { image }: ArgsOf<'pullImage'>,
+  { engine, pulls, signal }: ActionContext,
+): Promise<ResultOf['pullImage']> {
   // A digest cannot change, so what is here is what a pull would bring.
   const here = image.includes('@') ? await engine.imageId(image) : null
   if (here !== null) return { imageId: here }
@@ -82,7 +90,10 @@ async function pullImage({ image }: ArgsOf<'pullImage'>, { engine, pulls, signal
   return { imageId }
 }
 
-async function setRestartPolicy({ name, policy }: ArgsOf<'setRestartPolicy'>, context: ActionContext): Promise<Record<string, never>> {
+async function setRestartPolicy(
+  { name, policy }: ArgsOf<'setRestartPolicy'>,
+  context: ActionContext,
+): Promise<Record<string, never>> {
   const found = await context.engine.inspect(name)
   if (!found) throw new ActionFailure('NotFound', `there is no container ${name}`, true)
   requireOwn(found, context.owner)

@@ -44,7 +44,8 @@ describe('Housekeeping', () => {
     inUse = new Set(['id3'])
     conditions = new NodeConditions()
     housekeeping = open()
-    for (const reference of ['old@sha256:1', 'kept@sha256:2', 'running@sha256:3']) housekeeping.pulled(reference, images.get(reference) ?? '')
+    for (const reference of ['old@sha256:1', 'kept@sha256:2', 'running@sha256:3'])
+      housekeeping.pulled(reference, images.get(reference) ?? '')
     housekeeping.setKeepImages(['kept@sha256:2'])
     now = hour
   })

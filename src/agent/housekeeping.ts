@@ -49,7 +49,11 @@ export class Housekeeping implements PullPolicy {
   admit(): void {
     if (!this.pressure) return
     const percent = Math.round((this.lastUse?.used ?? 1) * 100)
-    throw new ActionFailure('DiskFull', `the node's disk is ${percent} % full; nothing is pulled before it is below ${pressureUntil * 100} %`, true)
+    throw new ActionFailure(
+      'DiskFull',
+      `the node's disk is ${percent} % full; nothing is pulled before it is below ${pressureUntil * 100} %`,
+      true,
+    )
   }
 
   pulled(reference: string, imageId: string): void {

@@ -10,7 +10,8 @@ export function serveLogs(instance: string, engine: Pick<NodeEngine, 'inspect' |
     if (method !== 'logs') throw new ActionFailure('UnknownMethod', `this agent does not know the method ${method}`, false)
     const { container, ...options } = agentMethods.logs.parse(params)
     const found = await engine.inspect(container)
-    if (found?.labels[label.instance] !== instance) throw new ActionFailure('NotFound', `there is no container ${container} of this instance`, false)
+    if (found?.labels[label.instance] !== instance)
+      throw new ActionFailure('NotFound', `there is no container ${container} of this instance`, false)
     await engine.logs(found.id, options, onChunk, signal)
     return undefined
   }

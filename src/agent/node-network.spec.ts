@@ -38,7 +38,14 @@ describe('NodeNetwork', () => {
     await Promise.all([network.ensure(), network.ensure()])
     await network.ensure()
     expect(made).toEqual([
-      { name: 'evenkeel-i', subnet: '10.192.16.0/20', gateway: '10.192.16.1', dynamicRange: '10.192.31.0/24', mtu: 1380, dns: ['10.192.16.1', '9.9.9.9'] },
+      {
+        name: 'evenkeel-i',
+        subnet: '10.192.16.0/20',
+        gateway: '10.192.16.1',
+        dynamicRange: '10.192.31.0/24',
+        mtu: 1380,
+        dns: ['10.192.16.1', '9.9.9.9'],
+      },
     ])
     network.forget()
     await network.ensure()

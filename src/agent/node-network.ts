@@ -54,13 +54,16 @@ export class NodeNetwork implements NodeNetworkSource {
   async ensure(): Promise<EngineNetwork> {
     if (this.refusal !== null) throw new ActionFailure('UnsupportedEngine', this.refusal, false)
     const subnet = this.current
-    if (!subnet) throw new ActionFailure('NodeNotReady', 'the node has no subnet yet: it has not reached the API since it joined', true)
+    if (!subnet)
+      throw new ActionFailure('NodeNotReady', 'the node has no subnet yet: it has not reached the API since it joined', true)
     const network = this.describe(subnet)
     const { instance, engine } = this.options
-    this.ensured ??= engine.ensureNetwork(network, { [label.instance]: instance, [label.kind]: systemKind }).catch((error: unknown) => {
-      this.ensured = null
-      throw error
-    })
+    this.ensured ??= engine
+      .ensureNetwork(network, { [label.instance]: instance, [label.kind]: systemKind })
+      .catch((error: unknown) => {
+        this.ensured = null
+        throw error
+      })
     await this.ensured
     return network
   }

@@ -5,7 +5,11 @@ import { ActionFailure } from './action-failure.js'
 /** What does not carry this instance's and this resource's labels is never started, stopped or removed. */
 export function requireOwn(found: EngineContainer, owner: Owner): void {
   if (belongsTo(found.labels, owner)) return
-  throw new ActionFailure('NameTaken', `the name ${found.name} is held by container ${shortId(found)}, ${whose(found, owner)}`, false)
+  throw new ActionFailure(
+    'NameTaken',
+    `the name ${found.name} is held by container ${shortId(found)}, ${whose(found, owner)}`,
+    false,
+  )
 }
 
 export function shortId({ id }: EngineContainer): string {

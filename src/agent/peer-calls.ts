@@ -4,7 +4,12 @@ import type { AgentFrame, ApiFrame } from './protocol.js'
 export type CallFrame = Extract<ApiFrame, { type: 'call' | 'cancel' | 'chunk' | 'end' | 'error' }>
 
 /** Serves one call of the other side: chunks while it runs, an optional value at its end. */
-export type ServeCall = (method: string, params: unknown, onChunk: (value: unknown) => void, signal: AbortSignal) => Promise<unknown>
+export type ServeCall = (
+  method: string,
+  params: unknown,
+  onChunk: (value: unknown) => void,
+  signal: AbortSignal,
+) => Promise<unknown>
 
 interface Outgoing {
   resolve(value: unknown): void

@@ -38,7 +38,9 @@ export class ProbeRunner {
         decide(true, `port ${probe.port} accepts connections`)
         socket.destroy()
       })
-      socket.once('error', (error) => decide(false, `port ${probe.port}: ${(error as NodeJS.ErrnoException).code ?? error.message}`))
+      socket.once('error', (error) =>
+        decide(false, `port ${probe.port}: ${(error as NodeJS.ErrnoException).code ?? error.message}`),
+      )
       socket.once('close', () => {
         clearTimeout(timer)
         decide(false, `port ${probe.port} closed the connection without an answer`)
@@ -71,7 +73,9 @@ function request(socket: Socket, address: string, { port, path }: Probe, decide:
     const status = statusIn(head)
     if (status !== null) decide(status >= 200 && status < 400, `HTTP ${status} from ${path}`)
   })
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${address}:${port}\r\nUser-Agent: evenkeel-probe\r\nAccept: */*\r\nConnection: close\r\n\r\n`)
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: ${address}:${port}\r\nUser-Agent: evenkeel-probe\r\nAccept: */*\r\nConnection: close\r\n\r\n`,
+  )
 }
 
 /** The final status in what was received until now; informational answers (1xx) come before it. */

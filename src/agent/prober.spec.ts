@@ -181,6 +181,18 @@ describe('Prober', () => {
       expect(changes).toEqual(['app_a: a container turned ready'])
     })
 
+    it('it had ended before it was first reported as running -> false at once', async () => {
+      answers = () => false
+      prober.ended('c', bornAt + 5)
+      await expect(prober.awaitReady(container(), 60_000, never)).resolves.toBe(false)
+      await vi.advanceTimersByTimeAsync(1_000)
+      expect(probedAt).toEqual([])
+      answers = () => true
+      prober.track(container({ startedAt: bornAt + 500 }))
+      await vi.advanceTimersByTimeAsync(10)
+      expect(state(container({ startedAt: bornAt + 500 }))).toBe(true)
+    })
+
     it('it ends meanwhile -> false at once', async () => {
       answers = () => false
       const ready = prober.awaitReady(container(), 60_000, never)

@@ -10,6 +10,7 @@ const firstRetryMs = 25
 const retryGrowth = 1.5
 /** Probes on the way at once; more wait for a place. */
 const mostAtOnce = 64
+const endsKept = 1_024
 
 export interface ProberOptions {
   run: RunProbe
@@ -41,6 +42,8 @@ interface Target {
  */
 export class Prober implements Readiness {
   private readonly targets = new Map<string, Target>()
+  /** When containers ended lately: a report that was read before an end may come after it. */
+  private readonly ends = new Map<string, number>()
   private readonly bornAt: number
   private running = 0
   private readonly queue: Target[] = []
@@ -58,6 +61,7 @@ export class Prober implements Readiness {
       return
     }
     if (known && known.startedAt >= startedAt) return
+    if ((this.ends.get(id) ?? 0) >= startedAt) return
     const probe = probeOf(container)
     if (probe) this.begin(container, probe, startedAt, address)
   }
@@ -89,6 +93,10 @@ export class Prober implements Readiness {
 
   /** The container's main process ended at `at` (the node's clock). */
   ended(id: string, at: number): void {
+    this.ends.delete(id)
+    this.ends.set(id, at)
+    const [oldest] = this.ends.keys()
+    if (this.ends.size > endsKept && oldest !== undefined) this.ends.delete(oldest)
     const known = this.targets.get(id)
     if (known && at >= known.startedAt) this.end(known)
   }
@@ -102,7 +110,7 @@ export class Prober implements Readiness {
 
   /** Forgets what is not among `ids`: all containers that existed at `asOf`. What started later is not judged. */
   keepOnly(ids: Set<string>, asOf: number): void {
-    for (const { id, startedAt } of [...this.targets.values()]) if (!ids.has(id) && startedAt < asOf) this.forget(id)
+    for (const { id, startedAt } of this.targets.values()) if (!ids.has(id) && startedAt < asOf) this.forget(id)
   }
 
   knows(id: string): boolean {
@@ -110,7 +118,7 @@ export class Prober implements Readiness {
   }
 
   stop(): void {
-    for (const id of [...this.targets.keys()]) this.forget(id)
+    for (const id of this.targets.keys()) this.forget(id)
   }
 
   private begin(container: EngineContainer, probe: Probe, startedAt: number, address: string): void {
@@ -157,7 +165,9 @@ export class Prober implements Readiness {
 
   private async round(target: Target): Promise<void> {
     this.running++
-    const result = await this.options.run(target.address, target.probe).catch((error: Error) => ({ ok: false, message: error.message }))
+    const result = await this.options
+      .run(target.address, target.probe)
+      .catch((error: Error) => ({ ok: false, message: error.message }))
     this.running--
     if (!target.ended) {
       this.settle(target, result.ok, result.message)

@@ -39,9 +39,16 @@ describe('Publisher', () => {
   const dials = (resource: string) => {
     const { slots } = publisherPaths(stateDir)
     const files = readdirSync(slots).filter((f) => f.startsWith(`${resource}.`))
-    return files.sort((a, b) => Number(a.split('.')[1]) - Number(b.split('.')[1])).map((f) => readFileSync(join(slots, f), 'utf8'))
+    return files
+      .sort((a, b) => Number(a.split('.')[1]) - Number(b.split('.')[1]))
+      .map((f) => readFileSync(join(slots, f), 'utf8'))
   }
-  const of = (addresses: string[], change: Partial<Publication> = {}): Publication => ({ names: ['web.shop.internal'], addresses, port: 80, ...change })
+  const of = (addresses: string[], change: Partial<Publication> = {}): Publication => ({
+    names: ['web.shop.internal'],
+    addresses,
+    port: 80,
+    ...change,
+  })
 
   beforeEach(() => {
     stateDir = mkdtempSync(join(tmpdir(), 'publisher-'))
@@ -127,7 +134,10 @@ describe('Publisher', () => {
   it('the resolver goes on showing the old answer -> a failure, so that nobody stops what is still named', async () => {
     await publisher.publish('app_a', of(['10.0.0.9']), 'r1', never)
     frozen = hosts()
-    await expect(publisher.publish('app_a', of(['10.0.0.8']), 'r2', never)).rejects.toMatchObject({ reason: 'DNSNotUpdated', retryable: true })
+    await expect(publisher.publish('app_a', of(['10.0.0.8']), 'r2', never)).rejects.toMatchObject({
+      reason: 'DNSNotUpdated',
+      retryable: true,
+    })
     expect(publisher.liveRevision('app_a')).not.toBe('r2')
   })
 

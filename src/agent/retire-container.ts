@@ -24,7 +24,8 @@ export async function retireContainer(
     if (found.restartPolicy !== 'no') await tolerant(engine.setRestartPolicy(found.id, 'no'))
     // A frozen process hears no signal and would lose its grace.
     if (found.state === 'paused') await tolerant(engine.unpause(found.id))
-    if (found.state !== 'created' && found.state !== 'exited') await abortable(engine.stop(found.id, graceSeconds), context.signal)
+    if (found.state !== 'created' && found.state !== 'exited')
+      await abortable(engine.stop(found.id, graceSeconds), context.signal)
     await engine.remove(found.id, true)
   }
   await untilGone(found.id, context)
@@ -43,7 +44,8 @@ async function tolerant(step: Promise<void>): Promise<void> {
 async function untilGone(id: string, { engine, clock, signal }: ActionContext): Promise<void> {
   const deadline = clock.now() + goneMs
   while ((await engine.inspect(id)) !== null) {
-    if (clock.now() > deadline) throw new ActionFailure('EngineError', `container ${id.slice(0, 12)} is still being removed after ${goneMs / 1000} s`, true)
+    if (clock.now() > deadline)
+      throw new ActionFailure('EngineError', `container ${id.slice(0, 12)} is still being removed after ${goneMs / 1000} s`, true)
     await clock.sleep(pollMs, signal)
   }
 }

@@ -79,7 +79,14 @@ export async function openAgentWorld(own?: { docker: Docker; socket: string }): 
           [label.release]: '1',
           [label.replica]: '0',
           [label.specHash]: 'hash',
-          [label.probe]: JSON.stringify({ kind: 'http', port: 8080, path: '/healthz', intervalMs: 1_000, timeoutMs: 1_000, failureThreshold: 2 }),
+          [label.probe]: JSON.stringify({
+            kind: 'http',
+            port: 8080,
+            path: '/healthz',
+            intervalMs: 1_000,
+            timeoutMs: 1_000,
+            failureThreshold: 2,
+          }),
         },
         env: [],
         address: null,
@@ -110,9 +117,17 @@ export async function openAgentWorld(own?: { docker: Docker; socket: string }): 
         signal,
       ) as Promise<ResultOf[typeof verb]>,
     ensure: (container, awaitReadyMs = 2_000) =>
-      world.act('ensureContainer', { container, awaitReadyMs }, { resource: container.labels[label.resource] ?? '', container: container.name, key: `ensure ${container.name}` }),
+      world.act(
+        'ensureContainer',
+        { container, awaitReadyMs },
+        { resource: container.labels[label.resource] ?? '', container: container.name, key: `ensure ${container.name}` },
+      ),
     retire: ({ name, labels }, graceSeconds = 5) =>
-      world.act('retireContainer', { name, graceSeconds }, { resource: labels[label.resource] ?? '', container: name, key: `retire ${name}` }),
+      world.act(
+        'retireContainer',
+        { name, graceSeconds },
+        { resource: labels[label.resource] ?? '', container: name, key: `retire ${name}` },
+      ),
     observe: async (resource, { images = [], connectionsTo = [] } = {}) =>
       readable(await agent.observe({ node, kind, resource, images, connectionsTo })),
     async restartAgent() {

@@ -47,6 +47,16 @@ async function freePrefix(): Promise<string> {
 
 async function clear(docker: Docker, instance: string): Promise<void> {
   const mine = await docker.listContainers({ all: true, filters: { label: [`${label.instance}=${instance}`] } })
-  await Promise.all(mine.map((c) => docker.getContainer(c.Id).remove({ force: true, v: true }).catch(() => undefined)))
-  await docker.getNetwork(networkName(instance)).remove().catch(() => undefined)
+  await Promise.all(
+    mine.map((c) =>
+      docker
+        .getContainer(c.Id)
+        .remove({ force: true, v: true })
+        .catch(() => undefined),
+    ),
+  )
+  await docker
+    .getNetwork(networkName(instance))
+    .remove()
+    .catch(() => undefined)
 }

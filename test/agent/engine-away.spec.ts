@@ -30,25 +30,28 @@ const mine = async (resource: string) =>
 const isReady = (observed: Observation) => observed.unreachable === null && observed.containers[0]?.probe.ready === true
 
 describe('the engine away for a while', () => {
-  it.each(['SIGTERM', 'SIGKILL'] as const)('%s and started again -> unknown meanwhile, then the same container at its address, told', async (signal) => {
-    const resource = `app_${signal.toLowerCase()}`
-    const spec = world.spec(resource, { address: world.address(10) })
-    const { containerId } = await world.ensure(spec, 5_000)
-    await own.stop(signal)
-    expect(await raw(resource)).toMatchObject({ unreachable: 'DockerUnreachable' })
-    await expect(world.ensure(spec)).rejects.toMatchObject({ reason: 'DockerUnreachable', retryable: true })
-    const mark = world.nudges.length
-    await own.start()
-    await until(() => world.nudges.slice(mark).some((n) => n.resource === resource), 15_000)
-    // An engine that was told to stop brings its containers back. One that was killed finds them running, stops them and
-    // takes that for somebody's wish, so that the next pass has to start them.
-    if (signal === 'SIGTERM') await until(async () => isReady(await raw(resource)), 15_000)
-    expect(await world.ensure(spec, 5_000)).toMatchObject({ containerId, created: false, ready: true })
-    expect(await mine(resource)).toEqual([containerId])
-    expect((await world.observe(resource)).containers).toMatchObject([{ state: 'running', address: world.address(10) }])
-    await until(resolverAnswers, 15_000)
-    await world.retire(spec, 1)
-  })
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    '%s and started again -> unknown meanwhile, then the same container at its address, told',
+    async (signal) => {
+      const resource = `app_${signal.toLowerCase()}`
+      const spec = world.spec(resource, { address: world.address(10) })
+      const { containerId } = await world.ensure(spec, 5_000)
+      await own.stop(signal)
+      expect(await raw(resource)).toMatchObject({ unreachable: 'DockerUnreachable' })
+      await expect(world.ensure(spec)).rejects.toMatchObject({ reason: 'DockerUnreachable', retryable: true })
+      const mark = world.nudges.length
+      await own.start()
+      await until(() => world.nudges.slice(mark).some((n) => n.resource === resource), 15_000)
+      // An engine that was told to stop brings its containers back. One that was killed finds them running, stops them and
+      // takes that for somebody's wish, so that the next pass has to start them.
+      if (signal === 'SIGTERM') await until(async () => isReady(await raw(resource)), 15_000)
+      expect(await world.ensure(spec, 5_000)).toMatchObject({ containerId, created: false, ready: true })
+      expect(await mine(resource)).toEqual([containerId])
+      expect((await world.observe(resource)).containers).toMatchObject([{ state: 'running', address: world.address(10) }])
+      await until(resolverAnswers, 15_000)
+      await world.retire(spec, 1)
+    },
+  )
 
   it('killed in the middle of an action -> a retryable failure, and the next attempt leaves exactly one', async () => {
     const spec = world.spec('app_mid', { address: world.address(11) })

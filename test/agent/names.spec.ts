@@ -112,9 +112,15 @@ describe('the resolver', () => {
 
   it('killed -> Docker itself brings it back', async () => {
     await world.agent.stop()
-    await world.docker.getContainer(dnsContainerName(world.instance)).kill().catch(() => undefined)
+    await world.docker
+      .getContainer(dnsContainerName(world.instance))
+      .kill()
+      .catch(() => undefined)
     // A kill by hand is a stop for unless-stopped, so the process is killed as a crash would.
-    await world.docker.getContainer(dnsContainerName(world.instance)).start().catch(() => undefined)
+    await world.docker
+      .getContainer(dnsContainerName(world.instance))
+      .start()
+      .catch(() => undefined)
     const { Pid } = (await world.docker.getContainer(dnsContainerName(world.instance)).inspect()).State
     process.kill(Pid, 'SIGKILL')
     await until(async () => (await lookup('web.shop.internal'))[0] === '10.3.0.2', 10_000)
@@ -145,7 +151,11 @@ describe('a machine with habits of its own', () => {
       await world.restartAgent()
       await until(() => condition('DNSReachable') !== undefined, 30_000)
       expect(condition('ContainersReachable')).toMatchObject({ status: 'True' })
-      expect(condition('DNSReachable')).toMatchObject({ status: 'False', reason: 'DNSBlockedByFirewall', message: expect.stringContaining(world.subnet) as string })
+      expect(condition('DNSReachable')).toMatchObject({
+        status: 'False',
+        reason: 'DNSBlockedByFirewall',
+        message: expect.stringContaining(world.subnet) as string,
+      })
     } finally {
       execFileSync('iptables', ['-D', 'INPUT', ...rule])
     }

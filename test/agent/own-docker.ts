@@ -1,3 +1,4 @@
+import { randomBytes, randomInt } from 'node:crypto'
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,17 +8,21 @@ import Docker from 'dockerode'
 import { until } from './agent-world.js'
 
 /**
- * A second Docker engine on this machine, so that a test can stop and kill one that nobody else uses. Without a default
- * bridge and without firewall rules it does not get in the way of the first; its networks are reachable all the same.
+ * A second Docker engine on this machine, so that a test can stop and kill one that nobody else uses. It has no firewall
+ * rules and a default bridge of its own: an engine that is told to have none removes `docker0`, whoever uses it.
  */
 export class OwnDocker {
   readonly folder = mkdtempSync(join(tmpdir(), 'docker-'))
   readonly socket = join(this.folder, 'd.sock')
   readonly docker = new Docker({ socketPath: this.socket })
+  private readonly bridge = `ekb-${randomBytes(4).toString('hex')}`
   private child: ChildProcess | null = null
 
   static async start(images: string[]): Promise<OwnDocker> {
     const own = new OwnDocker()
+    ip('link', 'add', own.bridge, 'type', 'bridge')
+    ip('addr', 'add', `172.31.${randomInt(1, 255)}.1/24`, 'dev', own.bridge)
+    ip('link', 'set', own.bridge, 'up')
     await own.start()
     for (const image of images) await own.load(image)
     return own
@@ -30,11 +35,30 @@ export class OwnDocker {
     rmSync(at('exec/containerd/containerd.pid'), { force: true })
     const child = spawn(
       'dockerd',
-      ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid'), '-H', `unix://${this.socket}`, '--bridge=none', '--iptables=false', '--ip-masq=false'],
+      [
+        '--data-root',
+        at('data'),
+        '--exec-root',
+        at('exec'),
+        '--pidfile',
+        at('pid'),
+        '-H',
+        `unix://${this.socket}`,
+        `--bridge=${this.bridge}`,
+        '--iptables=false',
+        '--ip-masq=false',
+      ],
       { stdio: ['ignore', log, log] },
     )
     this.child = child
-    await until(async () => this.docker.ping().then(() => true, () => false), 20_000)
+    await until(
+      async () =>
+        this.docker.ping().then(
+          () => true,
+          () => false,
+        ),
+      20_000,
+    )
   }
 
   /** `SIGKILL` leaves its containers running without it, as a crash does. */
@@ -49,13 +73,25 @@ export class OwnDocker {
   async dispose(): Promise<void> {
     await this.docker.ping().catch(() => this.start())
     const all = await this.docker.listContainers({ all: true })
-    await Promise.all(all.map((c) => this.docker.getContainer(c.Id).remove({ force: true }).catch(() => undefined)))
+    await Promise.all(
+      all.map((c) =>
+        this.docker
+          .getContainer(c.Id)
+          .remove({ force: true })
+          .catch(() => undefined),
+      ),
+    )
     for (const { Name, Id } of await this.docker.listNetworks()) {
-      if (Name !== 'host' && Name !== 'none') await this.docker.getNetwork(Id).remove().catch(() => undefined)
+      if (!['bridge', 'host', 'none'].includes(Name))
+        await this.docker
+          .getNetwork(Id)
+          .remove()
+          .catch(() => undefined)
     }
     await this.stop('SIGTERM')
     // An engine that was killed has left its mounts behind.
     for (const path of mountsBelow(this.folder)) execFileSync('umount', [path])
+    ip('link', 'delete', this.bridge)
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
   }
 
@@ -70,6 +106,12 @@ export class OwnDocker {
 
 /** The innermost first. */
 function mountsBelow(folder: string): string[] {
-  const paths = readFileSync('/proc/mounts', 'utf8').split('\n').map((line) => line.split(' ')[1] ?? '')
+  const paths = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
   return paths.filter((path) => path.startsWith(`${folder}/`)).reverse()
+}
+
+function ip(...args: string[]): void {
+  execFileSync('ip', args)
 }

@@ -12,8 +12,14 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   const images = await world.docker.listImages()
-  const mine = images.flatMap((i) => [...(i.RepoTags ?? []), ...(i.RepoDigests ?? [])]).filter((name) => name.startsWith(registry.host))
-  for (const name of mine) await world.docker.getImage(name).remove().catch(() => undefined)
+  const mine = images
+    .flatMap((i) => [...(i.RepoTags ?? []), ...(i.RepoDigests ?? [])])
+    .filter((name) => name.startsWith(registry.host))
+  for (const name of mine)
+    await world.docker
+      .getImage(name)
+      .remove()
+      .catch(() => undefined)
   await world.close()
   await registry.stop()
 })
@@ -53,7 +59,11 @@ describe('images of a registry', () => {
       expect(found).toMatchObject({ resolved: `${name}@${digest}`, from: 'repo-digest' })
       expect(found.note).toMatch(/connection refused/)
     } finally {
-      for (const reference of [`${name}:1`, `${name}@${digest}`]) await world.docker.getImage(reference).remove().catch(() => undefined)
+      for (const reference of [`${name}:1`, `${name}@${digest}`])
+        await world.docker
+          .getImage(reference)
+          .remove()
+          .catch(() => undefined)
     }
   })
 

@@ -36,13 +36,22 @@ export class SmallRegistry {
   push(repository: string, tag: string, content: string, architecture = 'amd64'): string {
     const layer = tarOf('content', content)
     const zipped = gzipSync(layer)
-    const config = Buffer.from(JSON.stringify({ architecture, os: 'linux', config: { Cmd: ['/none'] }, rootfs: { type: 'layers', diff_ids: [digestOf(layer)] } }))
+    const config = Buffer.from(
+      JSON.stringify({
+        architecture,
+        os: 'linux',
+        config: { Cmd: ['/none'] },
+        rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
+      }),
+    )
     const manifest = Buffer.from(
       JSON.stringify({
         schemaVersion: 2,
         mediaType: manifestType,
         config: { mediaType: 'application/vnd.docker.container.image.v1+json', size: config.length, digest: this.keep(config) },
-        layers: [{ mediaType: 'application/vnd.docker.image.rootfs.diff.tar.gzip', size: zipped.length, digest: this.keep(zipped) }],
+        layers: [
+          { mediaType: 'application/vnd.docker.image.rootfs.diff.tar.gzip', size: zipped.length, digest: this.keep(zipped) },
+        ],
       }),
     )
     return this.tag(repository, tag, manifestType, manifest)
@@ -52,7 +61,11 @@ export class SmallRegistry {
   pushForeign(repository: string, tag: string): void {
     const digest = this.push(repository, `${tag}-s390x`, 'foreign', 's390x')
     const { bytes } = this.tags.get(`${repository}:${tag}-s390x`) ?? { bytes: Buffer.alloc(0) }
-    const list = { schemaVersion: 2, mediaType: listType, manifests: [{ mediaType: manifestType, size: bytes.length, digest, platform: { architecture: 's390x', os: 'linux' } }] }
+    const list = {
+      schemaVersion: 2,
+      mediaType: listType,
+      manifests: [{ mediaType: manifestType, size: bytes.length, digest, platform: { architecture: 's390x', os: 'linux' } }],
+    }
     this.tag(repository, tag, listType, Buffer.from(JSON.stringify(list)))
   }
 

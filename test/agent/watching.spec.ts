@@ -112,7 +112,10 @@ describe('observe', () => {
       clockOffsetMs: () => 0,
     })
     const began = Date.now()
-    expect(await observe({ node, kind, resource: 'app_a', images: ['a'], connectionsTo: [] })).toMatchObject({ node, unreachable: 'DockerUnreachable' })
+    expect(await observe({ node, kind, resource: 'app_a', images: ['a'], connectionsTo: [] })).toMatchObject({
+      node,
+      unreachable: 'DockerUnreachable',
+    })
     expect(Date.now() - began).toBeLessThan(500)
   })
 })

@@ -9,7 +9,10 @@ export const internalZone = 'internal'
 /** The hosts file of all names on this node, in an order of its own, so that equal contents are equal texts. */
 export function renderHosts(entries: ZoneEntry[]): string {
   const lines = new Set(entries.map(({ name, address }) => `${address} ${name}`))
-  return [...lines].sort().map((line) => `${line}\n`).join('')
+  return [...lines]
+    .sort()
+    .map((line) => `${line}\n`)
+    .join('')
 }
 
 /**
@@ -54,7 +57,13 @@ export function renderCorefile({ listenAddress, ttlSeconds, upstreams, folder }:
     '.:53 {',
     `  bind ${listenAddress}`,
     // A short name that no search domain knew exists nowhere; the upstreams would take their time to say so.
-    ...['A', 'AAAA'].flatMap((type) => [`  template IN ${type} {`, '    match "^[^.]+[.]$"', '    rcode NXDOMAIN', '    fallthrough', '  }']),
+    ...['A', 'AAAA'].flatMap((type) => [
+      `  template IN ${type} {`,
+      '    match "^[^.]+[.]$"',
+      '    rcode NXDOMAIN',
+      '    fallthrough',
+      '  }',
+    ]),
     ...(upstreams.length > 0 ? [`  forward . ${upstreams.join(' ')}`, '  cache 30'] : []),
     '  errors',
     '}',

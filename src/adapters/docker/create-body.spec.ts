@@ -12,7 +12,16 @@ const network: EngineNetwork = {
   dns: ['10.0.0.1', '9.9.9.9'],
 }
 const spec = (change: object = {}) =>
-  containerSpecSchema.parse({ name: 'c', image: 'sha256:1', labels: { a: 'b' }, env: [], address: '10.0.0.9', restartPolicy: 'no', stopGraceSeconds: 7, ...change })
+  containerSpecSchema.parse({
+    name: 'c',
+    image: 'sha256:1',
+    labels: { a: 'b' },
+    env: [],
+    address: '10.0.0.9',
+    restartPolicy: 'no',
+    stopGraceSeconds: 7,
+    ...change,
+  })
 
 describe('toCreateBody', () => {
   it('env with every kind of quoting -> the same bytes', () => {
@@ -22,7 +31,9 @@ describe('toCreateBody', () => {
   })
 
   it('an address -> asked for; none -> left to the dynamic range', () => {
-    expect(toCreateBody(spec(), network).NetworkingConfig).toEqual({ EndpointsConfig: { 'evenkeel-a': { IPAMConfig: { IPv4Address: '10.0.0.9' } } } })
+    expect(toCreateBody(spec(), network).NetworkingConfig).toEqual({
+      EndpointsConfig: { 'evenkeel-a': { IPAMConfig: { IPv4Address: '10.0.0.9' } } },
+    })
     expect(toCreateBody(spec({ address: null }), network).NetworkingConfig).toEqual({ EndpointsConfig: { 'evenkeel-a': {} } })
   })
 
@@ -35,7 +46,15 @@ describe('toCreateBody', () => {
 
   it('one container port on two host ports -> both bindings', () => {
     const port = { containerPort: 80, hostAddress: '127.0.0.1', protocol: 'tcp' }
-    const body = toCreateBody(spec({ publishedPorts: [{ ...port, hostPort: 8080 }, { ...port, hostPort: 8081 }] }), network)
+    const body = toCreateBody(
+      spec({
+        publishedPorts: [
+          { ...port, hostPort: 8080 },
+          { ...port, hostPort: 8081 },
+        ],
+      }),
+      network,
+    )
     expect(body.ExposedPorts).toEqual({ '80/tcp': {} })
     expect(body.HostConfig?.PortBindings).toEqual({
       '80/tcp': [
@@ -46,7 +65,11 @@ describe('toCreateBody', () => {
   })
 
   it('always -> bounded logs, our resolver first, short names through search domains, no aliases', () => {
-    const { HostConfig: host, NetworkingConfig: networking, StopTimeout: grace } = toCreateBody(spec({ dnsSearch: ['shop.internal'] }), network)
+    const {
+      HostConfig: host,
+      NetworkingConfig: networking,
+      StopTimeout: grace,
+    } = toCreateBody(spec({ dnsSearch: ['shop.internal'] }), network)
     expect(host).toMatchObject({
       LogConfig: { Type: 'local', Config: { 'max-size': '10m', 'max-file': '3' } },
       Dns: ['10.0.0.1', '9.9.9.9'],

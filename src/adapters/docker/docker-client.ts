@@ -58,7 +58,11 @@ export class DockerClient {
     const { ApiVersion, MinAPIVersion } = await readVersion(this.open())
     const version = compareVersions(ApiVersion, newestApiVersion) < 0 ? ApiVersion : newestApiVersion
     if (MinAPIVersion !== undefined && compareVersions(version, MinAPIVersion) < 0) {
-      throw new EngineFailure('EngineError', `the Docker engine refuses API versions below ${MinAPIVersion}, Evenkeel speaks ${newestApiVersion}`, false)
+      throw new EngineFailure(
+        'EngineError',
+        `the Docker engine refuses API versions below ${MinAPIVersion}, Evenkeel speaks ${newestApiVersion}`,
+        false,
+      )
     }
     return this.open(`v${version}`)
   }
@@ -89,7 +93,10 @@ async function bounded<T>(
   if (signal?.aborted) onAbort()
   signal?.addEventListener('abort', onAbort, { once: true })
   const timer = setTimeout(
-    () => controller.abort(new EngineFailure('DockerUnreachable', `the Docker engine did not answer within ${timeoutMs / 1000} s`, true)),
+    () =>
+      controller.abort(
+        new EngineFailure('DockerUnreachable', `the Docker engine did not answer within ${timeoutMs / 1000} s`, true),
+      ),
     timeoutMs,
   )
   const aborted = new Promise<never>((_, reject) => {

@@ -44,7 +44,11 @@ export class DockerodeEngine implements NodeEngine {
       apiVersion: version.ApiVersion,
       architecture: version.Arch,
       rootless: (info.SecurityOptions ?? []).some((o) => o.includes('rootless')),
-      product: productOf([...(version.Components ?? []).map((c) => c.Name), version.Platform?.Name ?? '', info.OperatingSystem ?? '']),
+      product: productOf([
+        ...(version.Components ?? []).map((c) => c.Name),
+        version.Platform?.Name ?? '',
+        info.OperatingSystem ?? '',
+      ]),
     }
   }
 
@@ -66,12 +70,18 @@ export class DockerodeEngine implements NodeEngine {
   }
 
   private listIds(labels: Record<string, string>): Promise<Docker.ContainerInfo[]> {
-    return this.client.call('read', readMs, (d, abortSignal) => d.listContainers({ all: true, filters: { label: toFilter(labels) }, abortSignal }))
+    return this.client.call('read', readMs, (d, abortSignal) =>
+      d.listContainers({ all: true, filters: { label: toFilter(labels) }, abortSignal }),
+    )
   }
 
   async inspect(nameOrId: string): Promise<EngineContainer | null> {
     const info = await this.absentAsNull(
-      this.client.call('read', readMs, (d, abortSignal) => d.getContainer(nameOrId).inspect({ abortSignal }) as Promise<ContainerInspectInfo>),
+      this.client.call(
+        'read',
+        readMs,
+        (d, abortSignal) => d.getContainer(nameOrId).inspect({ abortSignal }) as Promise<ContainerInspectInfo>,
+      ),
     )
     return info && toEngineContainer(info)
   }
@@ -116,7 +126,12 @@ export class DockerodeEngine implements NodeEngine {
 
   async stop(nameOrId: string, graceSeconds: number): Promise<void> {
     const timeoutMs = graceSeconds * 1000 + stopMarginMs
-    await this.change('change', timeoutMs, (d, abortSignal) => d.getContainer(nameOrId).stop({ t: graceSeconds, abortSignal }), [304, 404])
+    await this.change(
+      'change',
+      timeoutMs,
+      (d, abortSignal) => d.getContainer(nameOrId).stop({ t: graceSeconds, abortSignal }),
+      [304, 404],
+    )
   }
 
   async remove(nameOrId: string, force: boolean): Promise<void> {
@@ -148,7 +163,12 @@ export class DockerodeEngine implements NodeEngine {
 
   async remoteDigest(reference: string, signal: AbortSignal): Promise<string> {
     const image = withTag(reference)
-    const info = (await this.client.call('registry', changeMs, (d, abortSignal) => d.getImage(image).distribution({ abortSignal }), signal)) as {
+    const info = (await this.client.call(
+      'registry',
+      changeMs,
+      (d, abortSignal) => d.getImage(image).distribution({ abortSignal }),
+      signal,
+    )) as {
       Descriptor: { digest: string }
     }
     return `${repositoryOf(image)}@${info.Descriptor.digest}`
@@ -190,7 +210,9 @@ export class DockerodeEngine implements NodeEngine {
   }
 
   private network(name: string): Promise<Docker.NetworkInspectInfo | null> {
-    return this.absentAsNull(this.client.call('read', readMs, (d) => d.getNetwork(name).inspect() as Promise<Docker.NetworkInspectInfo>))
+    return this.absentAsNull(
+      this.client.call('read', readMs, (d) => d.getNetwork(name).inspect() as Promise<Docker.NetworkInspectInfo>),
+    )
   }
 
   async events(
@@ -207,7 +229,11 @@ export class DockerodeEngine implements NodeEngine {
   }
 
   async logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void> {
-    const info = await this.client.call('read', readMs, (d) => d.getContainer(nameOrId).inspect() as Promise<ContainerInspectInfo>)
+    const info = await this.client.call(
+      'read',
+      readMs,
+      (d) => d.getContainer(nameOrId).inspect() as Promise<ContainerInspectInfo>,
+    )
     const stream = await this.client.call('read', readMs, (d) =>
       d.getContainer(nameOrId).logs({
         stdout: true,

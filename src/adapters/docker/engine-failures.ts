@@ -17,24 +17,68 @@ interface Rule {
   retryable: boolean
 }
 
-const socketCodes = new Set(['ENOENT', 'ECONNREFUSED', 'EPIPE', 'ECONNRESET', 'ECONNABORTED', 'ETIMEDOUT', 'EACCES', 'ERR_STREAM_PREMATURE_CLOSE'])
+const socketCodes = new Set([
+  'ENOENT',
+  'ECONNREFUSED',
+  'EPIPE',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'ETIMEDOUT',
+  'EACCES',
+  'ERR_STREAM_PREMATURE_CLOSE',
+])
 
 /** The engine's answers have no machine-readable reasons, so its words decide. First match wins. */
 const rules: Rule[] = [
-  { when: /no space left on device|disk quota exceeded/i, calls: ['create', 'start', 'change', 'registry', 'read'], reason: 'DiskFull', retryable: true },
+  {
+    when: /no space left on device|disk quota exceeded/i,
+    calls: ['create', 'start', 'change', 'registry', 'read'],
+    reason: 'DiskFull',
+    retryable: true,
+  },
   { when: /toomanyrequests|too many requests|rate limit/i, calls: ['registry'], reason: 'ImagePullRateLimited', retryable: true },
-  { when: /no matching manifest|does not match the (specified|detected) .*platform/i, calls: ['registry'], reason: 'ImagePlatformMismatch', retryable: false },
-  { when: /manifest unknown|name unknown|manifest for .* not found|repository .* not found/i, calls: ['registry'], reason: 'ImageNotFound', retryable: false },
+  {
+    when: /no matching manifest|does not match the (specified|detected) .*platform/i,
+    calls: ['registry'],
+    reason: 'ImagePlatformMismatch',
+    retryable: false,
+  },
+  {
+    when: /manifest unknown|name unknown|manifest for .* not found|repository .* not found/i,
+    calls: ['registry'],
+    reason: 'ImageNotFound',
+    retryable: false,
+  },
   { when: /invalid reference format/i, calls: ['registry'], reason: 'ImageNotFound', retryable: false },
   { when: /connect: permission denied/i, calls: ['registry'], reason: 'RegistryUnreachable', retryable: true },
-  { when: /unauthorized|denied|authentication required|no basic auth credentials/i, calls: ['registry'], reason: 'ImagePullUnauthorized', retryable: false },
-  { when: /dial |lookup |no such host|i\/o timeout|timed? ?out|deadline exceeded|connection (refused|reset)|\bEOF\b|tls|x509|unexpected HTTP status|request canceled|server misbehaving/i, calls: ['registry'], reason: 'RegistryUnreachable', retryable: true },
+  {
+    when: /unauthorized|denied|authentication required|no basic auth credentials/i,
+    calls: ['registry'],
+    reason: 'ImagePullUnauthorized',
+    retryable: false,
+  },
+  {
+    when: /dial |lookup |no such host|i\/o timeout|timed? ?out|deadline exceeded|connection (refused|reset)|\bEOF\b|tls|x509|unexpected HTTP status|request canceled|server misbehaving/i,
+    calls: ['registry'],
+    reason: 'RegistryUnreachable',
+    retryable: true,
+  },
   { when: /name .* is already in use/i, calls: ['create'], reason: 'NameTaken', retryable: true },
   { when: /no such image/i, calls: ['create'], reason: 'ImageMissing', retryable: true },
-  { when: /port is already allocated|bind: address already in use|ports are not available/i, calls: ['start'], reason: 'PortTaken', retryable: true },
+  {
+    when: /port is already allocated|bind: address already in use|ports are not available/i,
+    calls: ['start'],
+    reason: 'PortTaken',
+    retryable: true,
+  },
   { when: /address already in use/i, calls: ['create', 'start'], reason: 'AddressInUse', retryable: true },
   { when: /network \S+ not found/i, calls: ['create', 'start'], reason: 'NetworkMissing', retryable: true },
-  { when: /executable file not found|no such file or directory|exec: .*permission denied|exec format error/i, calls: ['start'], reason: 'CommandNotFound', retryable: false },
+  {
+    when: /executable file not found|no such file or directory|exec: .*permission denied|exec format error/i,
+    calls: ['start'],
+    reason: 'CommandNotFound',
+    retryable: false,
+  },
 ]
 
 /** Translates whatever a call threw into the engine's refusal in our own words. */

@@ -237,7 +237,12 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const mine = () => heard.filter((e) => e.containerId === made.id)
       await until(async () => mine().some((e) => e.action === 'destroy'))
       const actions = mine().map((e) => e.action)
-      expect(actions.filter((a) => ['create', 'start', 'die', 'destroy'].includes(a))).toEqual(['create', 'start', 'die', 'destroy'])
+      expect(actions.filter((a) => ['create', 'start', 'die', 'destroy'].includes(a))).toEqual([
+        'create',
+        'start',
+        'die',
+        'destroy',
+      ])
       expect(mine().every((e) => e.containerName === made.name)).toBe(true)
       expect(heard.every((e) => Object.entries(world.labels).every(([key, value]) => e.labels[key] === value))).toBe(true)
       expect(Number(mine()[0]?.timeNano) / 1e9).toBeGreaterThan(from)

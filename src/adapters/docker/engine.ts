@@ -32,7 +32,12 @@ export interface Engine {
   /** Makes the node's network when it is missing; an existing one with the same name and subnet is kept. */
   ensureNetwork(network: EngineNetwork, labels: Record<string, string>): Promise<void>
   /** Subscribes to container events of these labels from `since` (seconds, as Docker takes it) on. Ends when the stream breaks or the signal aborts. */
-  events(labels: Record<string, string>, since: number | null, onEvent: (event: EngineEvent) => void, signal: AbortSignal): Promise<void>
+  events(
+    labels: Record<string, string>,
+    since: number | null,
+    onEvent: (event: EngineEvent) => void,
+    signal: AbortSignal,
+  ): Promise<void>
 }
 
 export interface EngineInfo {

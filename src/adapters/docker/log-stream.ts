@@ -24,7 +24,10 @@ export async function readLogLines(
   try {
     for await (const chunk of stream as Readable) {
       if (tty) lines.stdout.add(chunk as Buffer)
-      else pending = takeFrames(Buffer.concat([pending, chunk as Buffer]), (stderr, bytes) => lines[stderr ? 'stderr' : 'stdout'].addMessage(bytes))
+      else
+        pending = takeFrames(Buffer.concat([pending, chunk as Buffer]), (stderr, bytes) =>
+          lines[stderr ? 'stderr' : 'stdout'].addMessage(bytes),
+        )
     }
   } catch (error) {
     if (!signal.aborted) throw error

@@ -10,7 +10,10 @@ const chunks = (...parts: (string | Buffer)[]) => Readable.from(parts.map((p) =>
 
 describe('readProgress', () => {
   it('an error in the stream -> failure, though the answer began with 200', async () => {
-    const stream = chunks('{"status":"Pulling"}\r\n{"errorDetail":{"message":"manifest', ' unknown"},"error":"manifest unknown"}\r\n')
+    const stream = chunks(
+      '{"status":"Pulling"}\r\n{"errorDetail":{"message":"manifest',
+      ' unknown"},"error":"manifest unknown"}\r\n',
+    )
     await expect(readProgress(stream, signal)).rejects.toThrow('manifest unknown')
   })
 
@@ -28,7 +31,8 @@ describe('readProgress', () => {
 
 describe('toEngineEvent', () => {
   it('nanoseconds beyond a JavaScript number -> every digit kept', () => {
-    const line = '{"Type":"container","Action":"die","Actor":{"ID":"abc","Attributes":{"name":"c","evenkeel.kind":"application"}},"time":1795969047,"timeNano":1795969047971123457}'
+    const line =
+      '{"Type":"container","Action":"die","Actor":{"ID":"abc","Attributes":{"name":"c","evenkeel.kind":"application"}},"time":1795969047,"timeNano":1795969047971123457}'
     expect(toEngineEvent(line)).toEqual({
       action: 'die',
       containerId: 'abc',
@@ -52,7 +56,11 @@ describe('readLogLines', () => {
   }
 
   it('frames cut at any byte, a line in two messages -> whole lines, each with its stream and first time', async () => {
-    const bytes = Buffer.concat([frame(1, '2026-01-01T00:00:00Z hél'), frame(2, '2026-01-01T00:00:01Z bad\n'), frame(1, '2026-01-01T00:00:02Z lo\n')])
+    const bytes = Buffer.concat([
+      frame(1, '2026-01-01T00:00:00Z hél'),
+      frame(2, '2026-01-01T00:00:01Z bad\n'),
+      frame(1, '2026-01-01T00:00:02Z lo\n'),
+    ])
     for (let cut = 1; cut < bytes.length; cut++) {
       expect(await read(chunks(bytes.subarray(0, cut), bytes.subarray(cut)))).toEqual([
         { stream: 'stderr', at: '2026-01-01T00:00:01Z', text: 'bad' },
