@@ -621,6 +621,15 @@ const tables: Record<string, Row[]> = {
       actions: [publish, 'resolve:shop/web:3'],
     },
     {
+      it: 'all new ones ready, an old one still to leave -> not Ready yet',
+      ...changing(2, { release2: served }),
+      endpoints: [endpointOf(1, 0, 'ready'), endpointOf(1, 1, 'draining', { unroutedAt: epoch - 1_000 }), endpointOf(2, 0, 'ready'), endpointOf(2, 1, 'ready')],
+      containers: [0, 1].flatMap((i) => [containerOf(two.releases[0] as typeof r1, i), containerOf(changing(2).releases[1] as typeof r1, i)]),
+      actions: [],
+      ready: 'False RollingOut',
+      requeue: 5_000,
+    },
+    {
       it: 'replaced replica gone -> Ready for the new release',
       ...settledSetup(v2, 2),
       actions: [],
@@ -768,6 +777,7 @@ const tables: Record<string, Row[]> = {
       { it: 'a connection is open -> waits and looks every second', since: 6_000, connections: 1, requeue: 1_000 },
       { it: 'a connection is open near the end of drainSeconds -> waits for the end', since: 29_600, connections: 1, requeue: 400 },
       { it: 'a connection is open for drainSeconds -> stopped all the same', since: 30_000, connections: 1, requeue: null, stops: true },
+      { it: 'looked at late, drainSeconds long over -> stopped all the same', since: 99_000, connections: 1, requeue: null, stops: true },
       { it: 'drainSeconds below the TTL -> bounds that too', since: 2_000, connections: 1, requeue: null, stops: true, drainSeconds: 2 },
     ].map(({ it: condition, since, connections, requeue, stops, drainSeconds }) => ({
       it: condition,
