@@ -87,7 +87,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       const row = this.rows.get(id)
       if (!row || row.passNumber !== pass) return 'superseded'
       if (row.decisionPass === pass && row.decision) return asStored(row.decision)
-      const draft = structuredClone(row)
+      const draft = copyOf(row)
       const rested = new Map([...this.nodes].map(([node, n]) => [node, new Map(n.rested)]))
       try {
         const outcome = await step(this.openPass(draft, now))
@@ -178,7 +178,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
 
   async read(id: string): Promise<StoredResource | null> {
     const row = this.rows.get(id)
-    return row ? structuredClone(row) : null
+    return row ? copyOf(row) : null
   }
 
   async buried(id: string): Promise<boolean> {
@@ -216,9 +216,9 @@ export class MemoryPassStore implements PassStore, DesiredState {
       resource: this.viewOf(draft),
       desired: this.desiredOf(draft),
       paused: draft.paused,
-      failures: structuredClone(draft.failures),
+      failures: draft.failures.map((f) => ({ ...f })),
       holds: new Set(draft.holds.filter((h) => h.generation === draft.generation).map((h) => h.key)),
-      conditions: structuredClone(draft.conditions),
+      conditions: draft.conditions.map((c) => ({ ...c })),
       write: async (records) => {
         const controller = controllerOf(draft.kind)
         let desired: unknown = this.desiredOf(draft)
@@ -342,7 +342,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   }
 
   private desiredOf(row: Row): unknown {
-    const { spec, releases, endpoints } = structuredClone({ spec: row.spec, releases: row.releases.slice(-releasesRead), endpoints: row.endpoints })
+    const { spec, releases, endpoints } = copyOf({ ...row, releases: row.releases.slice(-releasesRead) })
     if (row.kind === 'nginxdemo') return { spec: spec as NginxdemoSpec, node: this.placedOn(undefined) }
     const desired: ApplicationDesired = {
       spec: spec as ApplicationSpec,
@@ -366,6 +366,20 @@ export class MemoryPassStore implements PassStore, DesiredState {
 
   private node(id: string): NodeRow {
     return found(this.nodes.get(id), `node ${id}`)
+  }
+}
+
+/** Everything that a transaction changes in place is a copy; specs and templates are never changed. */
+function copyOf(row: Row): Row {
+  return {
+    ...row,
+    releases: row.releases.map((r) => ({ ...r })),
+    endpoints: row.endpoints.map((e) => ({ ...e })),
+    failures: [...row.failures],
+    holds: [...row.holds],
+    conditions: [...row.conditions],
+    transitions: [...row.transitions],
+    events: [...row.events],
   }
 }
 

@@ -29,7 +29,7 @@ export interface SeedOptions {
 
 /** Back-off reaches 5 min, a time-out of a pull 30 min: what has not converged by then never will. */
 const convergeWithinMs = 45 * 60_000
-const quietMs = 120_000
+const quietMs = 60_000
 
 /** One world from one seed: trouble for a while, then peace, in which everything must become as it is wanted. */
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<SeedResult> {
