@@ -48,11 +48,11 @@ describe('imageSchema', () => {
   ])('%j -> refused', (image) => expect(ok(imageSchema, image)).toBe(false))
 
   it.each([`${'a'.repeat(50_000)}!`, `${'a.'.repeat(25_000)}!`, `${'a-'.repeat(25_000)}!`, `${'-'.repeat(50_000)}`, `a${'-'.repeat(50_000)}`])(
-    'a hostile text of 50,000 characters -> refused within 50 ms',
+    'a hostile text of 50,000 characters -> refused without backtracking',
     (image) => {
       const before = performance.now()
       expect(ok(imageSchema, image)).toBe(false)
-      expect(performance.now() - before).toBeLessThan(50)
+      expect(performance.now() - before).toBeLessThan(1_000)
     },
   )
 })
