@@ -4,6 +4,7 @@ import { WebSocket } from 'ws'
 import { hashToken } from '../../src/adapters/crypto/token.js'
 import { readAgentConfig } from '../../src/agent/config.js'
 import { apiFrameSchema, heartbeatStaleMs, type AgentFrame, type ApiFrame } from '../../src/agent/protocol.js'
+import { AgentsGateway } from '../../src/api/agents/agents.gateway.js'
 import { NodeRepository } from '../../src/persistence/node.repository.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
@@ -350,11 +351,12 @@ describe('sessions', () => {
     const first = await connect(token)
     const second = await connect(token)
     await expect.poll(() => first.agent.closed).toMatchObject({ code: 4408 })
-    await sleep(50)
-    const { text } = await fetch(`${api.url}/metrics`).then(async (r) => ({ text: await r.text() }))
-    expect(text).toContain(`node="${id}"`)
+    await sleep(50) // the older one's end has reached the API as well
+    expect(api.app.get(AgentsGateway).connectedNodes()).toContain(id)
     second.agent.send(heartbeat())
     await second.agent.next('heartbeatAnswer')
+    second.agent.close()
+    await expect.poll(() => api.app.get(AgentsGateway).connectedNodes()).not.toContain(id)
   })
 
   it('artifact -> its bytes; an unknown one -> an error to that call only', async () => {

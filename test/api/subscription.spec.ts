@@ -118,6 +118,19 @@ describe('resourceChanged', () => {
     await expect.poll(told, { timeout: 5_000 }).toBe(8)
   })
 
+  it('what hangs on the resource -> read anew for each message', async () => {
+    const id = await application()
+    const followed = follow(`subscription ($ids: [ID!]) { resourceChanged(ids: $ids) { resource { conditions { reason } } } }`, { ids: [id] })
+    const reasons = () => followed.came.at(-1)?.resourceChanged.resource.conditions
+    await expect.poll(reasons).toEqual([])
+    for (const reason of ['Resolving', 'Running']) {
+      const data = { status: 'False', reason, message: '', observedGeneration: 1, lastTransitionAt: new Date() }
+      await api.db.condition.upsert({ where: { resourceId_type: { resourceId: id, type: 'Ready' } }, create: { resourceId: id, type: 'Ready', ...data }, update: data })
+      await api.db.$executeRaw`SELECT pg_notify('evenkeel_changes', ${id})`
+      await expect.poll(reasons).toEqual([{ reason }])
+    }
+  })
+
   it('too many ids -> refused', async () => {
     const followed = follow(changed, { ids: Array.from({ length: 101 }, (_, n) => `app_${n}`) })
     await expect.poll(() => followed.errors).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }])

@@ -90,7 +90,7 @@ function stop() {
   say('')
 }
 
-const introspection = 'query { __schema { queryType { name } mutationType { name } subscriptionType { name } types { kind name description fields { name description args { name description type { ...T } } type { ...T } } inputFields { name description type { ...T } } enumValues { name description } } } } fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }'
+const introspection = 'query { __schema { queryType { name } mutationType { name } subscriptionType { name } types { kind name description fields { name description args { name description defaultValue type { ...T } } type { ...T } } inputFields { name description type { ...T } } enumValues { name description } } } } fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }'
 
 function typeText(type) {
   if (type.kind === 'NON_NULL') return typeText(type.ofType) + '!'
@@ -107,7 +107,7 @@ function element(name, text) {
 function fieldEntry(field, onClick) {
   const entry = element('div')
   entry.className = 'field'
-  const args = field.args && field.args.length ? '(' + field.args.map((a) => a.name + ': ' + typeText(a.type)).join(', ') + ')' : ''
+  const args = field.args && field.args.length ? '(' + field.args.map((a) => a.name + ': ' + typeText(a.type) + (a.defaultValue ? ' = ' + a.defaultValue : '')).join(', ') + ')' : ''
   const head = element('button', field.name + args + ': ' + typeText(field.type))
   head.onclick = onClick
   entry.append(head, element('p', field.description))
