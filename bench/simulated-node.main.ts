@@ -85,7 +85,7 @@ const published = new Map<string, string[]>()
 const publisher = new Publisher({ stateDir, clock, names: { lookup: (name) => Promise.resolve({ addresses: published.get(name) ?? [] }) } })
 const network: EngineNetwork = { name: 'simulated', subnet: '192.0.2.0/24', gateway: '192.0.2.1', dynamicRange: '192.0.2.0/24', mtu: 1380, dns: [] }
 const common = { instance, engine, clock, log }
-const sweep = new DriftSweep({ ...common, prober, told, nudges, sendInventory: (resources) => channel.sendInventory(resources) })
+const sweep = new DriftSweep({ ...common, prober, told, nudges, published: () => publisher.resources(), sendInventory: (resources) => channel.sendInventory(resources) })
 const watcher = new Watcher({
   ...common,
   engine: { ...span.watching(engine), inspect: (id) => engine.inspect(id) },
@@ -104,6 +104,7 @@ const gate = new ActionGate({
   fences: FenceJournal.open(join(stateDir, 'fences.log'), Date.now()),
   effects,
   controlNow,
+  onLate: (resource) => nudges.nudge(resource, 'an action ended late'),
 })
 const executor = createExecutor({
   engine,
