@@ -91,6 +91,12 @@ describe('Publisher', () => {
     expect(publisher.liveRevision('app_a')).toBe('r1')
   })
 
+  it('a port that changed -> replicas of the old release are dialled at theirs', async () => {
+    const otherPorts = { '10.0.0.2': 8080 }
+    await publisher.publish('app_1', of(['10.0.0.1', '10.0.0.2'], { otherPorts }), 'r1', never)
+    expect(new Set(dials('app_1'))).toEqual(new Set(['10.0.0.1:80', '10.0.0.2:8080']))
+  })
+
   it('a new agent -> the same revision from disk, and files rendered again', async () => {
     await publisher.publish('app_a', of(['10.0.0.9']), 'r1', never)
     rmSync(publisherPaths(stateDir).hosts)

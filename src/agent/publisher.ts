@@ -129,8 +129,14 @@ export class Publisher implements EndpointReaders {
 
   /** null: ingress has nothing to dial, because nothing is published or it has no port. */
   private dialsOf(publication: Publication | null): string[] | null {
-    if (!publication || publication.port === null) return null
-    const endpoints = publication.addresses.map((a) => `${a}:${publication.port}`)
+    if (!publication) return null
+    const { addresses, port, otherPorts } = publication
+    // During a change of the port, replicas of the old release still listen at theirs.
+    const endpoints = addresses.flatMap((address) => {
+      const own = otherPorts?.[address] ?? port
+      return own === null ? [] : [`${address}:${own}`]
+    })
+    if (port === null && endpoints.length === 0) return null
     return fillSlots(endpoints, this.options.unavailableAddress ?? defaultUnavailableAddress)
   }
 

@@ -50,8 +50,8 @@ type ReleaseRow = Omit<Release, 'verdict' | 'template'> & {
 }
 type EndpointRow = Omit<Endpoint, 'state'> & { state: EndpointState }
 
-/** How many past releases a pass looks at; the serving one is among them, because a release that never served is retired at once. */
-const releasesRead = 20
+/** How many of the newest releases a pass looks at, beside those that still have replicas and the one that served last. */
+const releasesRead = 10
 
 /**
  * `claim`: takes the next pass number in the same statement. `lock`: holds the row to the end of the transaction.
@@ -95,7 +95,10 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r.generat
   coalesce((SELECT json_agg(x ORDER BY x.number) FROM (
     SELECT number, generation, hash, "templateHash", template, "resolvedImage", "resolvedFrom",
       "verdictReason", "verdictMessage", ${ms('"servingAt"')} AS "servingAt"
-    FROM "Release" WHERE "resourceId" = r.id ORDER BY number DESC LIMIT ${releasesRead}) x), '[]') AS releases,
+    FROM "Release" l WHERE "resourceId" = r.id AND (
+      number > (SELECT max(number) FROM "Release" WHERE "resourceId" = r.id) - ${releasesRead}
+      OR number = (SELECT max(number) FROM "Release" WHERE "resourceId" = r.id AND "servingAt" IS NOT NULL AND "verdictReason" IS NULL)
+      OR EXISTS (SELECT 1 FROM "Endpoint" e WHERE e."resourceId" = r.id AND e.release = l.number))) x), '[]') AS releases,
   coalesce((SELECT json_agg(x ORDER BY x.release, x.replica) FROM (
     SELECT release, replica, node, address, state, ${ms('"readyAt"')} AS "readyAt", ${ms('"unroutedAt"')} AS "unroutedAt"
     FROM "Endpoint" WHERE "resourceId" = r.id) x), '[]') AS endpoints,

@@ -205,10 +205,12 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         ])
       })
 
-      it('more releases than are read -> the newest, ascending', async () => {
+      it('more releases than are read -> the newest, the one that served last, and those that have replicas, ascending', async () => {
         await write(...Array.from({ length: 23 }, (_, i) => release(i + 1)))
+        await write({ type: 'serving', release: 2 }, { type: 'serving', release: 5 }, endpoint(0))
         const { releases } = await desired()
-        expect(releases.map((r) => r.number)).toEqual(Array.from({ length: 20 }, (_, i) => i + 4))
+        const newest = Array.from({ length: 10 }, (_, i) => i + 14)
+        expect(releases.map((r) => r.number)).toEqual([1, 5, ...newest])
       })
 
       it('an endpoint -> gets an address, and the pass sees it', async () => {

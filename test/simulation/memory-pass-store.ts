@@ -50,7 +50,7 @@ interface NodeRow extends NodeState {
 }
 
 const day = 86_400_000
-const releasesRead = 20
+const releasesRead = 10
 
 /** Passes in memory: what PostgresPassStore does, checked by the same contract suite. */
 export class MemoryPassStore implements PassStore, DesiredState {
@@ -342,7 +342,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   }
 
   private desiredOf(row: Row): unknown {
-    const { spec, releases, endpoints } = copyOf({ ...row, releases: row.releases.slice(-releasesRead) })
+    const { spec, releases, endpoints } = copyOf({ ...row, releases: releasesReadOf(row) })
     if (row.kind === 'nginxdemo') return { spec: spec as NginxdemoSpec, node: this.placedOn(undefined) }
     const desired: ApplicationDesired = {
       spec: spec as ApplicationSpec,
@@ -399,4 +399,11 @@ function toNumber(address: string): number {
 
 function toText(address: number): string {
   return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')
+}
+
+/** The newest ones, those that still have replicas, and the one that served last. */
+function releasesReadOf({ releases, endpoints }: Pick<Row, 'releases' | 'endpoints'>): Row['releases'] {
+  const served = releases.findLast((r) => r.servingAt !== null && r.verdict === null)
+  const newest = releases.slice(-releasesRead)
+  return releases.filter((r) => newest.includes(r) || r === served || endpoints.some((e) => e.release === r.number))
 }
