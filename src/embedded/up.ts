@@ -69,7 +69,7 @@ function whenAborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** One start of an instance, step by step. */
+/** One start of an instance: the steps in the order in which one needs the other, side by side where none does. */
 class Start {
   constructor(
     private readonly settings: Settings,
@@ -82,8 +82,7 @@ class Start {
     const { progress } = this
     const docker = await progress.step('Docker engine', ensureDocker)
     await progress.step('Images', (log) => ensureImages(docker, log))
-    const databaseUrl = await progress.step('PostgreSQL', (log) => this.postgres(log))
-    await progress.step('Database schema', (log) => applyMigrations(databaseUrl, log))
+    const [databaseUrl] = await Promise.all([this.database(), progress.step('Temporal', (log) => this.temporal(log))])
     const db = openDatabase(databaseUrl, 3)
     try {
       const made = await progress.step('Keys and local node', () =>
@@ -99,6 +98,13 @@ class Start {
     }
   }
 
+  private async database(): Promise<string> {
+    const { progress } = this
+    const url = await progress.step('PostgreSQL', (log) => this.postgres(log))
+    await progress.step('Database schema', (log) => applyMigrations(url, log))
+    return url
+  }
+
   private async postgres(log: SetupLog): Promise<string> {
     if (this.settings.databaseUrl) return this.settings.databaseUrl
     let url = ''
@@ -108,10 +114,11 @@ class Start {
 
   private async controlPlane(databaseUrl: string, made: Initialised): Promise<void> {
     const { settings, home, supervisor, progress } = this
-    await progress.step('Temporal', (log) => this.temporal(log))
     const env = environmentOf(settings, databaseUrl)
-    await progress.step('API', () => supervisor.start(apiPart(settings, home, env)))
-    await progress.step('Control worker', () => supervisor.start(workerPart(settings, home, env)))
+    await Promise.all([
+      progress.step('API', () => supervisor.start(apiPart(settings, home, env))),
+      progress.step('Control worker', () => supervisor.start(workerPart(settings, home, env))),
+    ])
     // An agent has no access to the database, wherever it runs.
     await progress.step('Agent', () => supervisor.start(agentPart(settings, home, made, environmentOf(settings, ''))))
     await progress.step('Canary', (log) => waitForControlPlane(apiUrlOf(settings), log))
