@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Docker from 'dockerode'
 import { label } from '../../src/reconcile/labels.js'
 import { coreDnsImage } from '../../src/agent/dns-server.js'
@@ -55,8 +56,17 @@ async function clear(docker: Docker, instance: string): Promise<void> {
         .catch(() => undefined),
     ),
   )
-  await docker
-    .getNetwork(networkName(instance))
-    .remove()
-    .catch(() => undefined)
+  await repeatedly(() => docker.getNetwork(networkName(instance)).remove())
+}
+
+/** For what the engine refuses for a moment: a network whose last endpoint is just going, a process that is just starting. */
+export async function repeatedly(step: () => Promise<unknown>): Promise<void> {
+  for (let left = 10; left > 0; left--) {
+    const refusal = await step().then(
+      () => null,
+      (error: { statusCode?: number }) => error,
+    )
+    if (refusal === null || refusal.statusCode === 404) return
+    await sleep(200)
+  }
 }

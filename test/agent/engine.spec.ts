@@ -3,7 +3,7 @@ import { DockerodeEngine } from '../../src/adapters/docker/dockerode-engine.js'
 import { engineContract } from '../../src/adapters/docker/engine.contract.js'
 import { networkName } from '../../src/agent/node-network.js'
 import { nodeSubnetOf } from '../../src/agent/node-subnet.js'
-import { openDockerWorld, testApp } from './docker-world.js'
+import { openDockerWorld, repeatedly, testApp } from './docker-world.js'
 
 engineContract('Docker', async () => {
   const world = await openDockerWorld()
@@ -17,7 +17,7 @@ engineContract('Docker', async () => {
     image: testApp,
     unreachableImage: '127.0.0.1:1/evenkeel/none:1',
     exitingEnv: (code) => [['EXIT_CODE', String(code)]],
-    pause: (container) => world.docker.getContainer(container).pause() as Promise<void>,
+    pause: (container) => repeatedly(() => world.docker.getContainer(container).pause()),
     removeNetwork: () => world.docker.getNetwork(name).remove() as Promise<void>,
     dispose: world.clear,
   }
