@@ -116,7 +116,7 @@ describe('ensureContainer', () => {
 
   it("somebody else's container has the name -> refused for good, and it is not touched", async () => {
     const spec = world.spec(fresh())
-    const foreign = await world.docker.createContainer({ name: spec.name, Image: testApp })
+    const foreign = await world.docker.createContainer({ name: spec.name, Image: testApp, HostConfig: { NetworkMode: 'none' } })
     try {
       await foreign.start()
       await expect(world.ensure(spec)).rejects.toEqual(failure('NameTaken', false, /not from Evenkeel/))
