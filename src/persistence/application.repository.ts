@@ -45,10 +45,7 @@ export class ApplicationRepository {
 
   /** Ascending by release and replica. */
   async endpointsOfMany(ids: readonly string[]): Promise<EndpointRow[]> {
-    return this.db.endpoint.findMany({
-      where: { resourceId: { in: [...ids] } },
-      orderBy: [{ release: 'asc' }, { replica: 'asc' }],
-    })
+    return this.db.$queryRaw`SELECT * FROM "Endpoint" WHERE "resourceId" = ANY(${[...ids]}::text[]) ORDER BY release, replica`
   }
 
   /** The newest release of each application that served and was not given up. */

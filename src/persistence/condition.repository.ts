@@ -29,8 +29,7 @@ export class ConditionRepository {
 
   /** Of all these resources, ascending by type. */
   async ofMany(ids: readonly string[]): Promise<ConditionRow[]> {
-    const rows = await this.db.condition.findMany({ where: { resourceId: { in: [...ids] } }, orderBy: { type: 'asc' } })
-    return rows as ConditionRow[]
+    return this.db.$queryRaw`SELECT * FROM "Condition" WHERE "resourceId" = ANY(${[...ids]}::text[]) ORDER BY type`
   }
 
   /** The newest transitions of each resource, one statement for all. */

@@ -31,7 +31,7 @@ export class ProjectRepository {
   constructor(private readonly db: Database) {}
 
   async getMany(ids: readonly string[]): Promise<ProjectRow[]> {
-    return this.db.project.findMany({ where: { id: { in: [...ids] } } })
+    return this.db.$queryRaw`SELECT id, name, "createdAt" FROM "Project" WHERE id = ANY(${[...ids]}::text[])`
   }
 
   /** Ascending by name. */

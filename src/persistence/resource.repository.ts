@@ -2,11 +2,13 @@ import type { Kind } from '../reconcile/kind.js'
 import { isReconciledKind, reconciledKinds, workflowIdOf } from '../reconcile/kind.js'
 import { canonicalJson } from '../reconcile/hash.js'
 import { restoredPrefix } from '../reconcile/restored.js'
+import { changesChannel } from './announce.js'
 import type { Database, Transaction } from './database.js'
+import { Prisma } from './generated/client.js'
 import { newResourceId } from './id.js'
 import type { DueResource } from './pass-store.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
-import { auditIdle, claimKey, refuse, tell, transact, type WriteContext } from './write.js'
+import { auditIdle, claimKey, jsonText, refuse, transact, type WriteContext } from './write.js'
 
 /** A resource as it stands in its row. `spec` was checked by its kind's schema when it was written. */
 export interface ResourceRow {
@@ -29,24 +31,10 @@ export interface ResourceRow {
 }
 
 /** Everything but the stored decision, which only passes read. */
-const resourceColumns = {
-  id: true,
-  kind: true,
-  projectId: true,
-  name: true,
-  spec: true,
-  generation: true,
-  observedGeneration: true,
-  passNumber: true,
-  lastPassAt: true,
-  lastError: true,
-  nextPassDueAt: true,
-  paused: true,
-  pausedReason: true,
-  deletionRequestedAt: true,
-  createdAt: true,
-  updatedAt: true,
-} as const
+const resourceColumns = Prisma.raw(
+  `id, kind, "projectId", name, spec, generation, "observedGeneration", "passNumber", "lastPassAt", "lastError",
+  "nextPassDueAt", paused, "pausedReason", "deletionRequestedAt", "createdAt", "updatedAt"`,
+)
 
 export interface ResourceDraft {
   kind: Kind
@@ -94,12 +82,13 @@ export type SpecChange<Refused> = { spec: object } | { refused: Refused }
 export class ResourceRepository {
   constructor(private readonly db: Database) {}
 
-  async get(id: string, kind?: Kind): Promise<ResourceRow | null> {
-    return this.db.resource.findFirst({ where: { id, ...(kind ? { kind } : {}) }, select: resourceColumns })
+  async get(id: string, kind: Kind): Promise<ResourceRow | null> {
+    const [row] = await this.db.$queryRaw<ResourceRow[]>`SELECT ${resourceColumns} FROM "Resource" WHERE id = ${id} AND kind = ${kind}`
+    return row ?? null
   }
 
   async getMany(ids: readonly string[]): Promise<ResourceRow[]> {
-    return this.db.resource.findMany({ where: { id: { in: [...ids] } }, select: resourceColumns })
+    return this.db.$queryRaw`SELECT ${resourceColumns} FROM "Resource" WHERE id = ANY(${[...ids]}::text[])`
   }
 
   /** Ascending by name, then id. */
@@ -107,23 +96,20 @@ export class ResourceRepository {
     filter: { kind: Kind; projectId?: string | undefined; name?: string | undefined },
     { first, after }: PageRequest<NameKey>,
   ): Promise<Page<ResourceRow>> {
-    const { kind, projectId, name } = filter
-    const rows = await this.db.resource.findMany({
-      where: {
-        kind,
-        ...(projectId === undefined ? {} : { projectId }),
-        ...(name === undefined ? {} : { name }),
-        ...(after ? { OR: [{ name: { gt: after.name } }, { name: after.name, id: { gt: after.id } }] } : {}),
-      },
-      orderBy: [{ name: 'asc' }, { id: 'asc' }],
-      take: first + 1,
-      select: resourceColumns,
-    })
+    const { kind, projectId = null, name = null } = filter
+    const rows = await this.db.$queryRaw<ResourceRow[]>`
+      SELECT ${resourceColumns} FROM "Resource"
+      WHERE kind = ${kind} AND (${projectId}::text IS NULL OR "projectId" = ${projectId}) AND (${name}::text IS NULL OR name = ${name})
+        AND (${after?.name ?? null}::text IS NULL OR (name, id) > (${after?.name ?? null}::text, ${after?.id ?? null}::text))
+      ORDER BY name, id LIMIT ${first + 1}`
     return pageOf(rows, first)
   }
 
+  /** Without an idempotency key one statement is the whole transaction. */
   create(draft: ResourceDraft, context: WriteContext): Promise<CreateResult> {
-    return transact<CreateResult>(this.db, (tx) => createResource(tx, draft, context))
+    return context.idempotency
+      ? transact<CreateResult>(this.db, (tx) => createResource(tx, draft, context))
+      : insertResource(this.db, draft, draft.id ?? newResourceId(draft.kind), context)
   }
 
   /**
@@ -146,20 +132,12 @@ export class ResourceRepository {
       const { spec } = changed
       if (canonicalJson(spec) === canonicalJson(resource.spec)) return unchanged(tx, resource, context)
       const generation = resource.generation + 1
-      const written = await tx.resource.update({
-        where: { id },
-        data: { spec, generation, updatedAt: context.now },
-        select: resourceColumns,
-      })
-      await tx.revision.create({ data: { resourceId: id, generation, spec, actor: context.actor, createdAt: context.now } })
-      await tell(tx, context, {
-        ...toldOf(written),
+      return writeChange(tx, resource, { spec, generation }, context, {
         reason: 'DesiredChanged',
         message: `generation ${generation} was asked for`,
         before: resource.spec,
         after: spec,
       })
-      return { outcome: 'changed', resource: written }
     })
   }
 
@@ -169,19 +147,13 @@ export class ResourceRepository {
       const resource = await lock(tx, selector)
       if (!resource) return { outcome: 'notFound' }
       if (resource.paused === paused && resource.pausedReason === reason) return unchanged(tx, resource, context)
-      const written = await tx.resource.update({
-        where: { id: resource.id },
-        data: { paused, pausedReason: paused ? reason : null, nextPassDueAt: context.now, updatedAt: context.now },
-        select: resourceColumns,
-      })
-      await tell(tx, context, {
-        ...toldOf(written),
+      const pausedReason = paused ? reason : null
+      return writeChange(tx, resource, { paused, pausedReason, nextPassDueAt: context.now }, context, {
         reason: paused ? 'Paused' : 'Resumed',
         message: paused ? `paused${reason ? `: ${reason}` : ''}` : 'resumed',
         before: { paused: resource.paused, reason: resource.pausedReason },
-        after: { paused, reason: written.pausedReason },
+        after: { paused, reason: pausedReason },
       })
-      return { outcome: 'changed', resource: written }
     })
   }
 
@@ -196,23 +168,13 @@ export class ResourceRepository {
       if (!resource) return { outcome: 'notFound' }
       if (resource.deletionRequestedAt) return unchanged(tx, resource, context)
       if (expectedGeneration !== null && expectedGeneration !== resource.generation) return { outcome: 'stale', resource }
-      const generation = resource.generation + 1
-      const written = await tx.resource.update({
-        where: { id: resource.id },
-        data: { deletionRequestedAt: context.now, generation, paused: false, pausedReason: null, updatedAt: context.now },
-        select: resourceColumns,
-      })
-      await tx.revision.create({
-        data: { resourceId: resource.id, generation, spec: resource.spec as object, actor: context.actor, createdAt: context.now },
-      })
-      await tell(tx, context, {
-        ...toldOf(written),
+      const change = { deletionRequestedAt: context.now, generation: resource.generation + 1, paused: false, pausedReason: null }
+      return writeChange(tx, resource, change, context, {
         reason: 'DeletionRequested',
         message: 'its deletion was asked for',
         before: resource.spec,
         after: null,
       })
-      return { outcome: 'changed', resource: written }
     })
   }
 
@@ -222,20 +184,16 @@ export class ResourceRepository {
       const resource = await lock(tx, selector)
       if (!resource) return { outcome: 'notFound' }
       const { id: resourceId, generation } = resource
-      const data = { generation, actor: context.actor, createdAt: context.now }
-      await tx.actionHold.upsert({
-        where: { resourceId_key: { resourceId, key } },
-        create: { resourceId, key, ...data },
-        update: data,
-      })
-      await tell(tx, context, {
-        ...toldOf(resource),
+      await tx.$executeRaw`
+        INSERT INTO "ActionHold" ("resourceId", key, generation, actor, "createdAt")
+        VALUES (${resourceId}, ${key}, ${generation}::int, ${context.actor}, ${context.now})
+        ON CONFLICT ("resourceId", key) DO UPDATE SET generation = excluded.generation, actor = excluded.actor, "createdAt" = excluded."createdAt"`
+      return writeChange(tx, resource, { nextPassDueAt: context.now }, context, {
         reason: 'ActionCancelled',
         message: `${key} was cancelled; it is not tried again before the next change`,
         before: null,
         after: { key },
       })
-      return { outcome: 'changed', resource }
     })
   }
 
@@ -303,68 +261,104 @@ export class ResourceRepository {
 
 /** Inside a transaction of another repository. */
 export async function createResource(tx: Transaction, draft: ResourceDraft, context: WriteContext): Promise<CreateResult> {
-  const { kind, projectId, name, spec } = draft
-  const id = draft.id ?? newResourceId(kind)
+  const id = draft.id ?? newResourceId(draft.kind)
   const claim = await claimKey(tx, context, id)
   if (claim.outcome === 'keyReused') return claim
   if (claim.outcome === 'repeated') {
-    const resource = await tx.resource.findUnique({ where: { id: claim.resultId }, select: resourceColumns })
+    const [resource] = await tx.$queryRaw<ResourceRow[]>`SELECT ${resourceColumns} FROM "Resource" WHERE id = ${claim.resultId}`
     if (!resource) return { outcome: 'goneSince', id: claim.resultId }
-    await auditIdle(tx, context, { id: resource.id, workflowId: toldOf(resource).workflowId }, 'repeated')
+    await auditIdle(tx, context, { id: resource.id, workflowId: workflowOf(resource) }, 'repeated')
     return { outcome: 'repeated', resource }
   }
+  const made = await insertResource(tx, draft, id, context)
+  if (made.outcome !== 'created') refuse(made) // so that the key stays free
+  return made
+}
 
-  // The lock keeps the project from being deleted between this look and the insert.
-  const [project] = await tx.$queryRaw<object[]>`SELECT id FROM "Project" WHERE id = ${projectId} FOR KEY SHARE`
-  if (!project) refuse({ outcome: 'projectNotFound' } satisfies CreateResult)
-  const { now } = context
-  const [resource] = await tx.resource.createManyAndReturn({
-    data: [
-      {
-        id,
-        kind,
-        projectId,
-        name,
-        spec,
-        createdAt: now,
-        updatedAt: now,
-        // A kind without a loop has nothing to observe: it is never out of step.
-        observedGeneration: isReconciledKind(kind) ? 0 : 1,
-        paused: draft.paused !== undefined,
-        pausedReason: draft.paused?.reason ?? null,
-        deletionRequestedAt: draft.deleting ? now : null,
-      },
-    ],
-    skipDuplicates: true,
-    select: resourceColumns,
-  })
-  if (!resource) {
-    const holder = await tx.resource.findFirst({ where: { OR: [{ projectId, name }, { id }] }, select: { id: true, kind: true } })
-    refuse({ outcome: 'nameTaken', holder: holder ?? { id: '', kind: 'resource' } } satisfies CreateResult)
+/**
+ * Row, revision, audit entry, event and announcement in one statement. The project is locked against its deletion, and
+ * a name that is taken makes nothing.
+ */
+async function insertResource(db: Database | Transaction, draft: ResourceDraft, id: string, context: WriteContext): Promise<CreateResult> {
+  const { kind, projectId, name, spec, paused, deleting } = draft
+  const { actor, ability, operation, now } = context
+  const workflowId = workflowOf({ kind, id })
+  const [row] = await db.$queryRaw<({ project: string } & { [K in keyof ResourceRow]: ResourceRow[K] | null })[]>`
+    WITH project AS (SELECT id FROM "Project" WHERE id = ${projectId} FOR KEY SHARE),
+    made AS (
+      INSERT INTO "Resource" (id, kind, "projectId", name, spec, "observedGeneration", paused, "pausedReason", "deletionRequestedAt", "createdAt", "updatedAt")
+      SELECT ${id}, ${kind}, project.id, ${name}, ${JSON.stringify(spec)}::jsonb,
+        ${isReconciledKind(kind) ? 0 : 1}::int, -- a kind without a loop has nothing to observe: it is never out of step
+        ${paused !== undefined}::boolean, ${paused?.reason ?? null}, ${deleting ? now : null}::timestamptz, ${now}, ${now}
+      FROM project
+      ON CONFLICT DO NOTHING
+      RETURNING ${resourceColumns}
+    ), revision AS (
+      INSERT INTO "Revision" ("resourceId", generation, spec, actor, "createdAt") SELECT id, generation, spec, ${actor}, ${now} FROM made
+    ), audit AS (
+      INSERT INTO "AuditEntry" (actor, ability, operation, "resourceId", "workflowId", after, outcome, at)
+      SELECT ${actor}, ${ability}, ${operation}, id, ${workflowId}, spec, 'ok', ${now} FROM made
+    ), event AS (
+      INSERT INTO "Event" ("resourceId", "projectId", severity, reason, message, generation, at)
+      SELECT id, "projectId", 'Normal', ${deleting ? 'DeletionRequested' : 'Created'},
+        ${deleting ? 'what is left of it is removed' : `${kind} ${name} was created`}, generation, ${now} FROM made
+    )
+    SELECT project.id AS project, made.*, CASE WHEN made.id IS NULL THEN NULL ELSE pg_notify(${changesChannel}, made.id)::text END AS told
+    FROM project LEFT JOIN made ON true`
+  if (!row) return { outcome: 'projectNotFound' }
+  if (row.id === null) {
+    const [holder] = await db.$queryRaw<{ id: string; kind: string }[]>`
+      SELECT id, kind FROM "Resource" WHERE ("projectId" = ${projectId} AND name = ${name}) OR id = ${id} LIMIT 1`
+    return { outcome: 'nameTaken', holder: holder ?? { id: 'that is just being made or deleted', kind: 'a resource' } }
   }
-  await tx.revision.create({ data: { resourceId: id, generation: 1, spec, actor: context.actor, createdAt: now } })
-  await tell(tx, context, {
-    ...toldOf(resource),
-    reason: draft.deleting ? 'DeletionRequested' : 'Created',
-    message: draft.deleting ? 'what is left of it is removed' : `${kind} ${name} was created`,
-    before: null,
-    after: spec,
-  })
-  return { outcome: 'created', resource }
+  return { outcome: 'created', resource: row as ResourceRow }
+}
+
+/** What a change may set; the rest stays. */
+type ResourceChange = Partial<Pick<ResourceRow, 'generation' | 'paused' | 'pausedReason' | 'deletionRequestedAt' | 'nextPassDueAt'>> & { spec?: object }
+
+/** The row, a revision when the generation is new, audit entry, event and announcement, in one statement. Wants the row's lock. */
+async function writeChange(
+  tx: Transaction,
+  row: ResourceRow,
+  change: ResourceChange,
+  context: WriteContext,
+  told: { reason: string; message: string; before: unknown; after: unknown },
+): Promise<{ outcome: 'changed'; resource: ResourceRow }> {
+  const { actor, ability, operation, now } = context
+  const next = { ...row, ...change }
+  const [resource] = await tx.$queryRaw<ResourceRow[]>`
+    WITH written AS (
+      UPDATE "Resource" SET spec = ${JSON.stringify(next.spec)}::jsonb, generation = ${next.generation}::int, paused = ${next.paused}::boolean,
+        "pausedReason" = ${next.pausedReason}, "deletionRequestedAt" = ${next.deletionRequestedAt}::timestamptz,
+        "nextPassDueAt" = ${next.nextPassDueAt}::timestamptz, "updatedAt" = ${now}
+      WHERE id = ${row.id} RETURNING ${resourceColumns}
+    ), revision AS (
+      INSERT INTO "Revision" ("resourceId", generation, spec, actor, "createdAt")
+      SELECT id, generation, spec, ${actor}, ${now} FROM written WHERE generation <> ${row.generation}::int
+    ), audit AS (
+      INSERT INTO "AuditEntry" (actor, ability, operation, "resourceId", "workflowId", before, after, outcome, at)
+      SELECT ${actor}, ${ability}, ${operation}, id, ${workflowOf(row)}, ${jsonText(told.before)}::jsonb, ${jsonText(told.after)}::jsonb, 'ok', ${now} FROM written
+    ), event AS (
+      INSERT INTO "Event" ("resourceId", "projectId", severity, reason, message, generation, at)
+      SELECT id, "projectId", 'Normal', ${told.reason}, ${told.message}, generation, ${now} FROM written
+    )
+    SELECT written.*, pg_notify(${changesChannel}, id)::text AS told FROM written`
+  if (!resource) throw new Error(`${row.id} vanished under its lock`)
+  return { outcome: 'changed', resource }
 }
 
 async function unchanged(tx: Transaction, resource: ResourceRow, context: WriteContext): Promise<{ outcome: 'unchanged'; resource: ResourceRow }> {
-  await auditIdle(tx, context, { id: resource.id, workflowId: toldOf(resource).workflowId }, 'unchanged')
+  await auditIdle(tx, context, { id: resource.id, workflowId: workflowOf(resource) }, 'unchanged')
   return { outcome: 'unchanged', resource }
 }
 
 async function lock(tx: Transaction, { id, kind }: ResourceSelector): Promise<ResourceRow | null> {
-  const locked = await tx.$queryRaw<{ kind: string }[]>`SELECT kind FROM "Resource" WHERE id = ${id} FOR UPDATE`
-  const found = locked[0]?.kind
-  if (found === undefined || (kind === null ? !isReconciledKind(found) : found !== kind)) return null
-  return tx.resource.findUnique({ where: { id }, select: resourceColumns })
+  const [row] = await tx.$queryRaw<ResourceRow[]>`SELECT ${resourceColumns} FROM "Resource" WHERE id = ${id} FOR UPDATE`
+  if (!row) return null
+  return (kind === null ? isReconciledKind(row.kind) : row.kind === kind) ? row : null
 }
 
-function toldOf({ id, kind, projectId, generation }: ResourceRow) {
-  return { resourceId: id, projectId, generation, workflowId: isReconciledKind(kind) ? workflowIdOf(kind, id) : null }
+function workflowOf({ kind, id }: { kind: string; id: string }): string | null {
+  return isReconciledKind(kind) ? workflowIdOf(kind, id) : null
 }

@@ -1,5 +1,4 @@
 import type { Database, Transaction } from './database.js'
-import { changesChannel } from './announce.js'
 
 /** Who changes desired state, by which operation and when: it is written down beside the change, in its transaction. */
 export interface WriteContext {
@@ -12,34 +11,6 @@ export interface WriteContext {
   now: Date
   /** Given by the caller so that a repeated create answers as the first one did. */
   idempotency?: { key: string; inputHash: string }
-}
-
-/** A change as it is told to people: one audit entry, one event, one announcement. */
-export interface ToldChange {
-  resourceId: string
-  projectId: string
-  workflowId: string | null
-  generation: number
-  reason: string
-  message: string
-  before: unknown
-  after: unknown
-}
-
-/** Writes audit entry and event, and announces the resource when the transaction commits. One statement. */
-export async function tell(tx: Transaction, context: WriteContext, change: ToldChange): Promise<void> {
-  const { actor, ability, operation, now } = context
-  const { resourceId, projectId, workflowId, generation, reason, message } = change
-  await tx.$executeRaw`
-    WITH audit AS (
-      INSERT INTO "AuditEntry" (actor, ability, operation, "resourceId", "workflowId", before, after, outcome, at)
-      VALUES (${actor}, ${ability}, ${operation}, ${resourceId}, ${workflowId},
-        ${jsonText(change.before)}::jsonb, ${jsonText(change.after)}::jsonb, 'ok', ${now})
-    ), event AS (
-      INSERT INTO "Event" ("resourceId", "projectId", severity, reason, message, generation, at)
-      VALUES (${resourceId}, ${projectId}, 'Normal', ${reason}, ${message}, ${generation}::int, ${now})
-    )
-    SELECT pg_notify(${changesChannel}, ${resourceId})`
 }
 
 /** An audit entry for what is no resource: projects, tokens. */
@@ -64,13 +35,13 @@ export async function auditIdle(
   outcome: 'unchanged' | 'repeated',
 ): Promise<void> {
   const { actor, ability, operation, now } = context
-  await tx.auditEntry.create({
-    data: { actor, ability, operation, resourceId: subject.id, workflowId: subject.workflowId ?? null, outcome, at: now },
-    select: { id: true },
-  })
+  await tx.$executeRaw`
+    INSERT INTO "AuditEntry" (actor, ability, operation, "resourceId", "workflowId", outcome, at)
+    VALUES (${actor}, ${ability}, ${operation}, ${subject.id}, ${subject.workflowId ?? null}, ${outcome}, ${now})`
 }
 
-function jsonText(value: unknown): string | null {
+/** For a jsonb column: null stays the database's null, and does not become the JSON one. */
+export function jsonText(value: unknown): string | null {
   return value === undefined || value === null ? null : JSON.stringify(value)
 }
 
