@@ -174,7 +174,8 @@ export class Agent {
     void this.channel.run(signal)
     this.timers.push(setInterval(() => void this.lookAround(), sweepMs))
     this.timers.push(setInterval(() => void this.quietly(this.housekeeping.collect()), collectMs))
-    this.flying = this.canary.run()
+    // People wait for the canary's verdict at the first start.
+    this.flying = this.canary.run().then(() => this.channel.heartbeatNow())
   }
 
   observe(request: ObserveRequest): Promise<Observation> {

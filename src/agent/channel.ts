@@ -65,6 +65,11 @@ export class Channel {
     return this.welcomed
   }
 
+  /** For news that should not wait for the next beat; nothing while the API is away. */
+  heartbeatNow(): void {
+    if (this.socket) void this.options.heartbeat().then((frame) => this.write(frame))
+  }
+
   nudge(resources: ResourceRef[], why: string): void {
     const sentAt = this.welcomed ? Date.now() : null
     for (const resource of resources) this.nudges.set(`${resource.kind}:${resource.resource}`, { resource, why, sentAt })
@@ -122,7 +127,7 @@ export class Channel {
   private beat(socket: WebSocket): void {
     if (Date.now() - this.lastHeardAt > silentMs) return socket.terminate()
     this.forgetNudges()
-    void this.options.heartbeat().then((frame) => this.write(frame))
+    this.heartbeatNow()
   }
 
   private take(text: string): void {
@@ -139,7 +144,7 @@ export class Channel {
   private onWelcome(welcome: Welcome): void {
     this.welcomed = true
     this.options.onWelcome(welcome, this.helloAt)
-    if (this.socket) void this.options.heartbeat().then((frame) => this.write(frame))
+    this.heartbeatNow()
     this.sendWaiting()
   }
 
