@@ -62,12 +62,17 @@ async function checkTemporal({ temporal }: NudgeClient): Promise<void> {
   await temporal.withDeadline(Date.now() + 2_000, () => temporal.workflowService.getSystemInfo({}))
 }
 
-async function previewOf({ temporal }: NudgeClient, { resourceId, projectId, name, spec }: PreviewRequest): Promise<PreviewResult> {
+async function previewOf(
+  { temporal }: NudgeClient,
+  { resourceId, projectId, name, spec }: PreviewRequest,
+): Promise<PreviewResult> {
   const previewed = await temporal
     .withDeadline(Date.now() + previewMs, () => runPreview(temporal, { resourceId, projectId, name, spec }))
     .catch((error: unknown) => {
       log.warn({ err: error, application: name }, 'a preview failed')
-      throw new PreviewUnavailable('the plan could not be made: Temporal or the control worker does not answer; the log has the reason')
+      throw new PreviewUnavailable(
+        'the plan could not be made: Temporal or the control worker does not answer; the log has the reason',
+      )
     })
   if (!previewed) throw new PreviewUnavailable(`${name} was deleted while it was previewed`)
   return { ...previewed, steps: previewed.steps.map(({ node, verb, summary }) => ({ nodeId: node, verb, summary })) }

@@ -25,13 +25,11 @@ const repositories: Type<unknown>[] = [
   TokenRepository,
 ]
 
-const providers = repositories.map(
-  (repository): Provider => ({
-    provide: repository,
-    useFactory: ({ database }: ApiOptions) => new (repository as new (db: Database) => unknown)(database),
-    inject: [API_OPTIONS],
-  }),
-)
+const providers = repositories.map((repository): Provider => ({
+  provide: repository,
+  useFactory: ({ database }: ApiOptions) => new (repository as new (db: Database) => unknown)(database),
+  inject: [API_OPTIONS],
+}))
 
 /** The repositories, which know nothing of Nest, for whoever injects them. */
 @Global()

@@ -30,14 +30,18 @@ export async function ensureDemo(db: Database, settings: Settings): Promise<Demo
   const made = await resources.create({ kind: 'nginxdemo', projectId: platformProject.id, name: demoName, spec }, context)
   if (made.outcome === 'created') return demoOf(made.resource.id, spec, false)
   if (made.outcome !== 'nameTaken' || made.holder.kind !== 'nginxdemo')
-    throw new Error(`the demo could not be made: ${made.outcome === 'nameTaken' ? `its name is held by ${made.holder.id}` : made.outcome}`)
+    throw new Error(
+      `the demo could not be made: ${made.outcome === 'nameTaken' ? `its name is held by ${made.holder.id}` : made.outcome}`,
+    )
 
   const { id } = made.holder
   const ownWish = (await resources.lastActor(id)) === upActor
   const kept = await resources.patch(
     { id, kind: 'nginxdemo' },
     null,
-    (current) => ({ spec: ownWish ? { ...nginxdemoSpecSchema.parse(current), hostPort: settings.demoPort } : (current as object) }),
+    (current) => ({
+      spec: ownWish ? { ...nginxdemoSpecSchema.parse(current), hostPort: settings.demoPort } : (current as object),
+    }),
     context,
   )
   const current = 'resource' in kept ? nginxdemoSpecSchema.parse(kept.resource.spec) : spec

@@ -51,6 +51,7 @@ describe('handOut', () => {
 })
 
 describe('recipientOf', () => {
-  it('folder and user id -> both', () => expect(recipientOf('/hand-out/api:10001')).toEqual({ folder: '/hand-out/api', uid: 10001 }))
+  it('folder and user id -> both', () =>
+    expect(recipientOf('/hand-out/api:10001')).toEqual({ folder: '/hand-out/api', uid: 10001 }))
   it.each(['', '/x', 'x:1', '/x:', '/x:root'])('%j -> refused', (text) => expect(() => recipientOf(text)).toThrow(/no recipient/))
 })

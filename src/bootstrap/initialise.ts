@@ -63,7 +63,8 @@ async function ensureInstance(installation: InstallationRepository, file: string
     throw new Error(`${JSON.stringify(adopt)} is no instance id: it starts with a letter and holds only a-z, 0-9 and -`)
   const inFile = readStateFile(file, 'the instance id')?.trim() || null
   const inDatabase = await installation.instance()
-  if (inFile !== null && !instancePattern.test(inFile)) throw new Error(`the instance id in ${file} is damaged: it should be a short word such as e4k2h7mq`)
+  if (inFile !== null && !instancePattern.test(inFile))
+    throw new Error(`the instance id in ${file} is damaged: it should be a short word such as e4k2h7mq`)
   if (adopt === undefined && inFile !== null && inDatabase !== null && inFile !== inDatabase)
     throw new Error(
       `the state directory is of instance ${inFile} (${file}) and the database of instance ${inDatabase}: point EVENKEEL_HOME or EVENKEEL_DATABASE_URL at the other's, or say which one goes on with --adopt ${inFile} or --adopt ${inDatabase}`,
@@ -93,7 +94,9 @@ function ensureSigningKey(file: string): PinnedKey {
   try {
     return pinnedKeyOf(kept)
   } catch {
-    throw new Error(`the signing key ${file} is damaged: put it back from a backup, or remove it, and every node but this one has to join again`)
+    throw new Error(
+      `the signing key ${file} is damaged: put it back from a backup, or remove it, and every node but this one has to join again`,
+    )
   }
 }
 
@@ -133,7 +136,9 @@ async function ensureLocalNode({ settings, db, hostName }: InitialiseOptions, in
 function keptAgentConfig(text: string | null): AgentConfig | null {
   if (text === null) return null
   try {
-    const { instance, node, apiUrl, channelToken, pinnedKeys, temporal, stateDir, dockerSocket } = agentConfigSchema.parse(JSON.parse(text))
+    const { instance, node, apiUrl, channelToken, pinnedKeys, temporal, stateDir, dockerSocket } = agentConfigSchema.parse(
+      JSON.parse(text),
+    )
     return { instance, node, apiUrl, channelToken, pinnedKeys, temporal, stateDir, dockerSocket }
   } catch {
     return null // a damaged file is written anew

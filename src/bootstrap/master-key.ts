@@ -16,19 +16,28 @@ export async function verifyKeyring(installation: InstallationRepository, file: 
   const text = readStateFile(file, 'the master key')
   if (text === null) {
     if (needed.length === 0) return null
-    throw new Error(`the master key ${file} is missing, and this database holds what was sealed with it (key ${needed.join(', ')}). ${cure}`)
+    throw new Error(
+      `the master key ${file} is missing, and this database holds what was sealed with it (key ${needed.join(', ')}). ${cure}`,
+    )
   }
   const keyring = parse(text, file)
   const lacking = needed.filter((id) => !keyring.has(id))
-  if (lacking.length > 0) throw new Error(`the master key ${file} is of another installation: it lacks key ${lacking.join(', ')}, which this database's secrets are sealed with. ${cure}`)
+  if (lacking.length > 0)
+    throw new Error(
+      `the master key ${file} is of another installation: it lacks key ${lacking.join(', ')}, which this database's secrets are sealed with. ${cure}`,
+    )
   for (const { keyId, sealed } of checks) {
     const opened = openOrNull(keyring, keyId, sealed)
-    if (opened !== keyCheckText) throw new Error(`the master key ${file} is wrong: its key ${keyId} does not open what this database sealed with it. ${cure}`)
+    if (opened !== keyCheckText)
+      throw new Error(
+        `the master key ${file} is wrong: its key ${keyId} does not open what this database sealed with it. ${cure}`,
+      )
   }
   return keyring
 }
 
-const cure = 'Put the key file back from the backup of the key. Evenkeel makes no new key while something is sealed with an old one.'
+const cure =
+  'Put the key file back from the backup of the key. Evenkeel makes no new key while something is sealed with an old one.'
 
 function parse(text: string, file: string): Keyring {
   try {

@@ -17,6 +17,11 @@ describe('localNodeName', () => {
 
   it('any host name -> a valid name, with room for a suffix', () => {
     fc.assert(fc.property(fc.string({ maxLength: 300 }), (host) => nameSchema.safeParse(localNodeName(host)).success))
-    fc.assert(fc.property(fc.stringMatching(/^[a-z0-9-]{1,300}$/), (host) => nameSchema.safeParse(localNodeName(host)).success && localNodeName(host).length <= 63))
+    fc.assert(
+      fc.property(
+        fc.stringMatching(/^[a-z0-9-]{1,300}$/),
+        (host) => nameSchema.safeParse(localNodeName(host)).success && localNodeName(host).length <= 63,
+      ),
+    )
   })
 })

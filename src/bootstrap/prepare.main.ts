@@ -39,7 +39,11 @@ async function prepare(): Promise<void> {
   try {
     const seenByAgent = process.env['EVENKEEL_AGENT_TEMPORAL_ADDRESS'] || settings.temporalAddress
     const hostName = process.env['EVENKEEL_NODE_NAME']
-    const made = await initialise({ settings: { ...settings, temporalAddress: seenByAgent }, db, ...(hostName ? { hostName } : {}) })
+    const made = await initialise({
+      settings: { ...settings, temporalAddress: seenByAgent },
+      db,
+      ...(hostName ? { hostName } : {}),
+    })
     // An engine that makes a missing mount source makes it for everybody.
     chmodSync(settings.home, 0o700)
     console.log(`instance ${made.instance}, node ${made.node.name}, owner's token in ${made.ownerTokenFile}`)
@@ -61,7 +65,8 @@ async function patiently<T>(what: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      if (Date.now() > deadline) throw new Error(`${what} could not be prepared within ${patienceMs / 1000} s: ${reasonOf(error)}`)
+      if (Date.now() > deadline)
+        throw new Error(`${what} could not be prepared within ${patienceMs / 1000} s: ${reasonOf(error)}`)
       await sleep(1_000)
     }
   }

@@ -34,7 +34,10 @@ export class AuditRepository {
   }
 
   /** Newest first. */
-  async list(filter: { resourceId?: string | undefined; actor?: string | undefined }, { first, after }: EachPage): Promise<Page<AuditRow>> {
+  async list(
+    filter: { resourceId?: string | undefined; actor?: string | undefined },
+    { first, after }: EachPage,
+  ): Promise<Page<AuditRow>> {
     const { resourceId, actor } = filter
     const rows = await this.db.auditEntry.findMany({
       where: {

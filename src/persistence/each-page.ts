@@ -7,7 +7,11 @@ export interface EachPage {
 }
 
 /** Rows of many resources as one page a resource; every id gets one. */
-export function groupPages<Row extends { resourceId: string }>(ids: readonly string[], rows: readonly Row[], first: number): Map<string, Page<Row>> {
+export function groupPages<Row extends { resourceId: string }>(
+  ids: readonly string[],
+  rows: readonly Row[],
+  first: number,
+): Map<string, Page<Row>> {
   const byId = new Map<string, Row[]>(ids.map((id) => [id, []]))
   for (const row of rows) byId.get(row.resourceId)?.push(row)
   return new Map([...byId].map(([id, group]) => [id, pageOf(group, first)]))

@@ -51,7 +51,11 @@ export class EventRepository {
 
   /** Oldest first, at most ten thousand: for those who follow and missed something. */
   async after(filter: EventFilter, after: bigint): Promise<EventRow[]> {
-    return this.db.event.findMany({ where: { ...whereOf(filter), id: { gt: after } }, orderBy: { id: 'asc' }, take: followedMost })
+    return this.db.event.findMany({
+      where: { ...whereOf(filter), id: { gt: after } },
+      orderBy: { id: 'asc' },
+      take: followedMost,
+    })
   }
 
   /** Oldest first, of each resource behind its own mark. */

@@ -25,7 +25,11 @@ export class InstallationRepository {
   }
 
   async setInstance(instance: string): Promise<void> {
-    await this.db.setting.upsert({ where: { key: instanceKey }, create: { key: instanceKey, value: instance }, update: { value: instance } })
+    await this.db.setting.upsert({
+      where: { key: instanceKey },
+      create: { key: instanceKey, value: instance },
+      update: { value: instance },
+    })
   }
 
   async keyChecks(): Promise<{ keyId: string; sealed: Uint8Array }[]> {

@@ -137,7 +137,10 @@ export class NodeRepository {
       return { id: node.id, name: node.name }
 
       async function makeNode(): Promise<{ id: string; name: string }> {
-        const taken = await tx.resource.findFirst({ where: { projectId: platformProject.id, name: wanted.name }, select: { id: true } })
+        const taken = await tx.resource.findFirst({
+          where: { projectId: platformProject.id, name: wanted.name },
+          select: { id: true },
+        })
         const draft = {
           kind: 'node',
           projectId: platformProject.id,

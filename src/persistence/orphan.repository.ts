@@ -67,7 +67,11 @@ export class OrphanRepository {
       const orphans = inventory.filter((i) => !living.has(i.resource) && !dead.has(i.resource) && i.containers.length > 0)
       for (const { resource: resourceId, kind, containers } of orphans) {
         const data = { kind, containers: [...containers], seenAt: now }
-        await tx.orphan.upsert({ where: { node_resourceId: { node, resourceId } }, create: { node, resourceId, ...data }, update: data })
+        await tx.orphan.upsert({
+          where: { node_resourceId: { node, resourceId } },
+          create: { node, resourceId, ...data },
+          update: data,
+        })
       }
       await tx.orphan.deleteMany({ where: { node, resourceId: { notIn: orphans.map((o) => o.resource) } } })
       return inventory

@@ -109,7 +109,13 @@ function writeRecord(tx: Transaction, resource: ResourceView, record: unknown, n
   }
 }
 
-async function writeOutcome(tx: Transaction, resource: ResourceView, pass: number, outcome: PassOutcome, now: number): Promise<void> {
+async function writeOutcome(
+  tx: Transaction,
+  resource: ResourceView,
+  pass: number,
+  outcome: PassOutcome,
+  now: number,
+): Promise<void> {
   const at = new Date(now)
   if (outcome.finalize) {
     const { id, kind, projectId, name } = resource
@@ -159,8 +165,7 @@ function transition(resourceId: string, { condition }: ConditionChange, at: Date
 }
 
 async function writeFailures(tx: Transaction, resourceId: string, { failures }: PassOutcome): Promise<void> {
-  if (failures.cleared.length > 0)
-    await tx.actionFailure.deleteMany({ where: { resourceId, key: { in: failures.cleared } } })
+  if (failures.cleared.length > 0) await tx.actionFailure.deleteMany({ where: { resourceId, key: { in: failures.cleared } } })
   for (const { key, nextTryAt, ...rest } of failures.set) {
     const data = { ...rest, nextTryAt: new Date(nextTryAt) }
     await tx.actionFailure.upsert({

@@ -14,7 +14,18 @@ export async function writeApplicationRecord(
     case 'release': {
       const { number, generation, hash, templateHash, template, resolvedImage, resolvedFrom } = record.release
       await tx.release.create({
-        data: { resourceId, number, generation, hash, templateHash, template, image: template.image, resolvedImage, resolvedFrom, createdAt: at },
+        data: {
+          resourceId,
+          number,
+          generation,
+          hash,
+          templateHash,
+          template,
+          image: template.image,
+          resolvedImage,
+          resolvedFrom,
+          createdAt: at,
+        },
       })
       return null
     }

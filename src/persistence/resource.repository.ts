@@ -83,7 +83,9 @@ export class ResourceRepository {
   constructor(private readonly db: Database) {}
 
   async get(id: string, kind: Kind): Promise<ResourceRow | null> {
-    const [row] = await this.db.$queryRaw<ResourceRow[]>`SELECT ${resourceColumns} FROM "Resource" WHERE id = ${id} AND kind = ${kind}`
+    const [row] = await this.db.$queryRaw<
+      ResourceRow[]
+    >`SELECT ${resourceColumns} FROM "Resource" WHERE id = ${id} AND kind = ${kind}`
     return row ?? null
   }
 
@@ -246,7 +248,11 @@ export class ResourceRepository {
 
   /** Who asked for the spec that stands now. */
   async lastActor(id: string): Promise<string | null> {
-    const revision = await this.db.revision.findFirst({ where: { resourceId: id }, orderBy: { generation: 'desc' }, select: { actor: true } })
+    const revision = await this.db.revision.findFirst({
+      where: { resourceId: id },
+      orderBy: { generation: 'desc' },
+      select: { actor: true },
+    })
     return revision?.actor ?? null
   }
 
@@ -279,7 +285,12 @@ export async function createResource(tx: Transaction, draft: ResourceDraft, cont
  * Row, revision, audit entry, event and announcement in one statement. The project is locked against its deletion, and
  * a name that is taken makes nothing.
  */
-async function insertResource(db: Database | Transaction, draft: ResourceDraft, id: string, context: WriteContext): Promise<CreateResult> {
+async function insertResource(
+  db: Database | Transaction,
+  draft: ResourceDraft,
+  id: string,
+  context: WriteContext,
+): Promise<CreateResult> {
   const { kind, projectId, name, spec, paused, deleting } = draft
   const { actor, ability, operation, now } = context
   const workflowId = workflowOf({ kind, id })
@@ -315,7 +326,9 @@ async function insertResource(db: Database | Transaction, draft: ResourceDraft, 
 }
 
 /** What a change may set; the rest stays. */
-type ResourceChange = Partial<Pick<ResourceRow, 'generation' | 'paused' | 'pausedReason' | 'deletionRequestedAt' | 'nextPassDueAt'>> & { spec?: object }
+type ResourceChange = Partial<
+  Pick<ResourceRow, 'generation' | 'paused' | 'pausedReason' | 'deletionRequestedAt' | 'nextPassDueAt'>
+> & { spec?: object }
 
 /** The row, a revision when the generation is new, audit entry, event and announcement, in one statement. Wants the row's lock. */
 async function writeChange(
@@ -348,7 +361,11 @@ async function writeChange(
   return { outcome: 'changed', resource }
 }
 
-async function unchanged(tx: Transaction, resource: ResourceRow, context: WriteContext): Promise<{ outcome: 'unchanged'; resource: ResourceRow }> {
+async function unchanged(
+  tx: Transaction,
+  resource: ResourceRow,
+  context: WriteContext,
+): Promise<{ outcome: 'unchanged'; resource: ResourceRow }> {
   await auditIdle(tx, context, { id: resource.id, workflowId: workflowOf(resource) }, 'unchanged')
   return { outcome: 'unchanged', resource }
 }

@@ -20,7 +20,8 @@ describe('firstFreeSubnet', () => {
     ['a pool above 128', '192.168.0.0/16', ['192.168.0.0/17'], '192.168.128.0/20'],
   ])('%s', (_what, pool, taken, expected) => expect(firstFreeSubnet(pool, taken)).toBe(expected))
 
-  it('a pool smaller than one network -> said so', () => expect(() => firstFreeSubnet('10.0.0.0/24', [])).toThrow('smaller than one node'))
+  it('a pool smaller than one network -> said so', () =>
+    expect(() => firstFreeSubnet('10.0.0.0/24', [])).toThrow('smaller than one node'))
 })
 
 describe('liesInPool', () => {

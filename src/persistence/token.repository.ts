@@ -41,7 +41,8 @@ export type TokenCreateResult =
   | { outcome: 'keyReused'; operation: string }
   | { outcome: 'goneSince'; id: string }
 
-export type TokenRevokeResult = { outcome: 'revoked' | 'unchanged'; token: TokenRow } | { outcome: 'notFound' } | { outcome: 'owner' }
+export type TokenRevokeResult =
+  { outcome: 'revoked' | 'unchanged'; token: TokenRow } | { outcome: 'notFound' } | { outcome: 'owner' }
 
 /** How stale `lastUsedAt` may be, so that a busy client does not cost a write a request. */
 const lastUsedStepMs = 60_000

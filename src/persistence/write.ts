@@ -67,7 +67,8 @@ export async function transact<R>(db: Database, work: (tx: Transaction) => Promi
   }
 }
 
-export type KeyClaim = { outcome: 'fresh' } | { outcome: 'repeated'; resultId: string } | { outcome: 'keyReused'; operation: string }
+export type KeyClaim =
+  { outcome: 'fresh' } | { outcome: 'repeated'; resultId: string } | { outcome: 'keyReused'; operation: string }
 
 /**
  * Takes the caller's idempotency key for `resultId`. A second transaction with the same key waits here until the first

@@ -14,14 +14,18 @@ const tokenCreate = (input: object, token?: string, key?: string) =>
       { input, key },
       token,
     )
-    .then(({ data, errors }) => ({ ...(data?.tokenCreate ?? {}), errors }))
+    .then(({ data, errors }) => ({ ...data?.tokenCreate, errors }))
 
 beforeAll(async () => {
   api = await startApi()
-  for (const ability of abilities) tokens[ability] = (await tokenCreate({ name: ability, abilities: [ability.toUpperCase()] })).secret
+  for (const ability of abilities)
+    tokens[ability] = (await tokenCreate({ name: ability, abilities: [ability.toUpperCase()] })).secret
   const made = await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)
   projectId = made.data.projectCreate.project.id
-  const app = await api.graphql(`mutation ($p: ID!) { applicationCreate(input: { projectId: $p, name: "web", image: "nginx" }) { application { id } } }`, { p: projectId })
+  const app = await api.graphql(
+    `mutation ($p: ID!) { applicationCreate(input: { projectId: $p, name: "web", image: "nginx" }) { application { id } } }`,
+    { p: projectId },
+  )
   applicationId = app.data.applicationCreate.application.id
 })
 afterAll(() => api?.stop())
@@ -63,7 +67,8 @@ const calls: Record<'Query' | 'Mutation', Record<string, string>> = {
     actionCancel: 'mutation { actionCancel(id: "x", key: "y") { userErrors { code } } }',
     tokenCreate: 'mutation { tokenCreate(input: { name: "", abilities: [] }) { userErrors { code } } }',
     tokenRevoke: 'mutation { tokenRevoke(id: "x") { userErrors { code } } }',
-    orphanAdopt: 'mutation { orphanAdopt(orphan: { nodeId: "x", resourceId: "y" }, input: { projectId: "x", name: "z" }) { userErrors { code } } }',
+    orphanAdopt:
+      'mutation { orphanAdopt(orphan: { nodeId: "x", resourceId: "y" }, input: { projectId: "x", name: "z" }) { userErrors { code } } }',
     orphanRemove: 'mutation { orphanRemove(orphan: { nodeId: "x", resourceId: "y" }) { userErrors { code } } }',
   },
 }
@@ -72,27 +77,41 @@ const matrix = (['Query', 'Mutation'] as const).flatMap((root) =>
 )
 
 describe('abilities', () => {
-  it.each(matrix)('$field needs $needed; a token with $held -> allowed exactly when it is enough', async ({ root, field, needed, held }) => {
-    const call = calls[root][field]
-    expect(call, `no call for ${field}`).toBeDefined()
-    const { errors } = await api.graphql(call ?? '', {}, tokens[held])
-    const forbidden = errors.some((e) => e.extensions['code'] === 'FORBIDDEN')
-    expect(forbidden).toBe(abilities.indexOf(held) < abilities.indexOf(needed))
-    if (forbidden) expect(errors[0]?.message).toContain(needed)
-  })
+  it.each(matrix)(
+    '$field needs $needed; a token with $held -> allowed exactly when it is enough',
+    async ({ root, field, needed, held }) => {
+      const call = calls[root][field]
+      expect(call, `no call for ${field}`).toBeDefined()
+      const { errors } = await api.graphql(call ?? '', {}, tokens[held])
+      const forbidden = errors.some((e) => e.extensions['code'] === 'FORBIDDEN')
+      expect(forbidden).toBe(abilities.indexOf(held) < abilities.indexOf(needed))
+      if (forbidden) expect(errors[0]?.message).toContain(needed)
+    },
+  )
 
   it('a forbidden mutation -> changes nothing, and is audited', async () => {
     const before = await api.db.resource.findMany()
-    const { data } = await api.graphql(`mutation ($id: ID!) { applicationDelete(id: $id) { userErrors { code } } }`, { id: applicationId }, tokens.deploy)
+    const { data } = await api.graphql(
+      `mutation ($id: ID!) { applicationDelete(id: $id) { userErrors { code } } }`,
+      { id: applicationId },
+      tokens.deploy,
+    )
     expect(data).toBeNull()
     expect(await api.db.resource.findMany()).toEqual(before)
     expect(await api.db.auditEntry.findFirst({ orderBy: { id: 'desc' } })).toMatchObject({
-      operation: 'applicationDelete', outcome: 'refused: FORBIDDEN', resourceId: applicationId, ability: 'write',
+      operation: 'applicationDelete',
+      outcome: 'refused: FORBIDDEN',
+      resourceId: applicationId,
+      ability: 'write',
     })
   })
 
   it('one forbidden field among allowed ones -> only that one is refused', async () => {
-    const { data, errors } = await api.graphql('mutation { resyncAll { resources } projectCreate(input: { name: "sly" }) { project { id } } }', {}, tokens.deploy)
+    const { data, errors } = await api.graphql(
+      'mutation { resyncAll { resources } projectCreate(input: { name: "sly" }) { project { id } } }',
+      {},
+      tokens.deploy,
+    )
     expect(data).toBeNull() // both are non-null at the root, so the error takes the whole answer …
     expect(errors).toMatchObject([{ path: ['projectCreate'], extensions: { code: 'FORBIDDEN' } }])
     expect(await api.db.project.count({ where: { name: 'sly' } })).toBe(0)
@@ -102,7 +121,11 @@ describe('abilities', () => {
     const update = `mutation ($id: ID!, $input: ApplicationUpdateInput!) { applicationUpdate(id: $id, input: $input) { application { spec { image } } userErrors { field code } } }`
     const allowed = await api.graphql(update, { id: applicationId, input: { image: 'nginx:2' } }, tokens.deploy)
     expect(allowed.data.applicationUpdate).toEqual({ application: { spec: { image: 'nginx:2' } }, userErrors: [] })
-    const refused = await api.graphql(update, { id: applicationId, input: { image: 'nginx:3', replicas: 9, env: null } }, tokens.deploy)
+    const refused = await api.graphql(
+      update,
+      { id: applicationId, input: { image: 'nginx:3', replicas: 9, env: null } },
+      tokens.deploy,
+    )
     expect(refused.data.applicationUpdate.userErrors).toEqual([
       { field: ['input', 'env'], code: 'ABILITY_MISSING' },
       { field: ['input', 'replicas'], code: 'ABILITY_MISSING' },
@@ -133,10 +156,16 @@ describe('authentication', () => {
   it('revoked -> ends at once; expired -> ends by itself', async () => {
     const { token, secret } = await tokenCreate({ name: 'short', abilities: ['READ'] })
     expect((await api.graphql('{ viewer { name } }', {}, secret)).status).toBe(200)
-    await api.graphql('mutation ($id: ID!) { tokenRevoke(id: $id) { token { revokedAt } userErrors { code } } }', { id: token.id })
+    await api.graphql('mutation ($id: ID!) { tokenRevoke(id: $id) { token { revokedAt } userErrors { code } } }', {
+      id: token.id,
+    })
     expect((await api.graphql('{ viewer { name } }', {}, secret)).status).toBe(401)
 
-    const expiring = await tokenCreate({ name: 'expiring', abilities: ['READ'], expiresAt: new Date(Date.now() + 60_000).toISOString() })
+    const expiring = await tokenCreate({
+      name: 'expiring',
+      abilities: ['READ'],
+      expiresAt: new Date(Date.now() + 60_000).toISOString(),
+    })
     expect((await api.graphql('{ viewer { name } }', {}, expiring.secret)).status).toBe(200)
     api.time.now = Date.now() + 61_000
     expect((await api.graphql('{ viewer { name } }', {}, expiring.secret)).status).toBe(401)
@@ -145,7 +174,8 @@ describe('authentication', () => {
 
   it('guessing from one address -> told to wait after a while, while good tokens go on', async () => {
     const statuses: number[] = []
-    for (let n = 0; n < 60; n++) statuses.push((await api.graphql('{ viewer { name } }', {}, `evk_${String(n).padStart(43, 'z')}`)).status)
+    for (let n = 0; n < 60; n++)
+      statuses.push((await api.graphql('{ viewer { name } }', {}, `evk_${String(n).padStart(43, 'z')}`)).status)
     expect(statuses).toContain(429)
     expect((await api.graphql('{ viewer { name } }')).status).toBe(200)
   })
@@ -156,8 +186,9 @@ describe('tokens', () => {
     const { secret, token } = await tokenCreate({ name: 'ci', abilities: ['DEPLOY', 'DEPLOY'] })
     expect(secret).toMatch(/^evk_[A-Za-z0-9_-]{43}$/)
     expect(token).toMatchObject({ name: 'ci', abilities: ['DEPLOY'], createdBy: 'tok_owner', expiresAt: null })
-    const dump = JSON.stringify([await api.db.apiToken.findMany(), await api.db.auditEntry.findMany(), await api.db.idempotencyKey.findMany()], (_k, v: unknown) =>
-      typeof v === 'bigint' ? String(v) : v,
+    const dump = JSON.stringify(
+      [await api.db.apiToken.findMany(), await api.db.auditEntry.findMany(), await api.db.idempotencyKey.findMany()],
+      (_k, v: unknown) => (typeof v === 'bigint' ? String(v) : v),
     )
     expect(dump).toContain(token.id)
     expect(dump).not.toContain(secret)
@@ -189,18 +220,25 @@ describe('tokens', () => {
     const maker = await tokenCreate({ name: 'maker', abilities: ['WRITE'], expiresAt })
     expect((await tokenCreate({ name: 'child', abilities: ['READ'] }, maker.secret)).token.expiresAt).toBe(expiresAt)
     const later = new Date(Date.now() + 7_200_000).toISOString()
-    expect((await tokenCreate({ name: 'child', abilities: ['READ'], expiresAt: later }, maker.secret)).userErrors).toMatchObject([{ code: 'STRONGER_THAN_MAKER' }])
+    expect((await tokenCreate({ name: 'child', abilities: ['READ'], expiresAt: later }, maker.secret)).userErrors).toMatchObject([
+      { code: 'STRONGER_THAN_MAKER' },
+    ])
   })
 
   it('idempotency key -> one token, and its secret not again', async () => {
     const first = await tokenCreate({ name: 'once', abilities: ['READ'] }, undefined, 'k1')
     const second = await tokenCreate({ name: 'once', abilities: ['READ'] }, undefined, 'k1')
     expect(second).toMatchObject({ token: { id: first.token.id }, secret: null, userErrors: [] })
-    expect((await tokenCreate({ name: 'once', abilities: ['ADMIN'] }, undefined, 'k1')).userErrors).toMatchObject([{ code: 'IDEMPOTENCY_KEY_REUSED' }])
+    expect((await tokenCreate({ name: 'once', abilities: ['ADMIN'] }, undefined, 'k1')).userErrors).toMatchObject([
+      { code: 'IDEMPOTENCY_KEY_REUSED' },
+    ])
   })
 
   it("the owner's -> cannot be revoked; unknown -> NOT_FOUND; twice -> the same", async () => {
-    const revoke = (id: string) => api.graphql('mutation ($id: ID!) { tokenRevoke(id: $id) { token { revokedAt } userErrors { code } } }', { id }).then((a) => a.data.tokenRevoke)
+    const revoke = (id: string) =>
+      api
+        .graphql('mutation ($id: ID!) { tokenRevoke(id: $id) { token { revokedAt } userErrors { code } } }', { id })
+        .then((a) => a.data.tokenRevoke)
     expect((await revoke('tok_owner')).userErrors).toEqual([{ code: 'OWNER' }])
     expect((await revoke('tok_none')).userErrors).toEqual([{ code: 'NOT_FOUND' }])
     const { token } = await tokenCreate({ name: 'twice', abilities: ['READ'] })
@@ -211,7 +249,13 @@ describe('tokens', () => {
     const { data } = await api.graphql('{ tokens(first: 100) { nodes { id name abilities lastUsedAt } } }')
     const names = data.tokens.nodes.map((n: { name: string }) => n.name)
     expect(names).toEqual([...names].sort())
-    expect(data.tokens.nodes).toContainEqual(expect.objectContaining({ id: 'tok_owner', abilities: ['READ', 'DEPLOY', 'WRITE', 'ADMIN'], lastUsedAt: expect.any(String) }))
+    expect(data.tokens.nodes).toContainEqual(
+      expect.objectContaining({
+        id: 'tok_owner',
+        abilities: ['READ', 'DEPLOY', 'WRITE', 'ADMIN'],
+        lastUsedAt: expect.any(String),
+      }),
+    )
   })
 })
 
@@ -229,8 +273,12 @@ describe('audit', () => {
       ['applicationCreate', 'ok'],
     ])
     expect(nodes[1]).toMatchObject({
-      actorName: 'deploy', ability: 'deploy', resourceId: applicationId, workflowId: `application:${applicationId}`,
-      before: '{"image":"nginx"}', after: '{"image":"nginx:2"}',
+      actorName: 'deploy',
+      ability: 'deploy',
+      resourceId: applicationId,
+      workflowId: `application:${applicationId}`,
+      before: '{"image":"nginx"}',
+      after: '{"image":"nginx:2"}',
     })
     expect(nodes[3]).toMatchObject({ actor: 'tok_owner', actorName: 'owner', before: null })
   })
@@ -239,7 +287,10 @@ describe('audit', () => {
     const seen: string[] = []
     let after: string | null = null
     do {
-      const { data } = await api.graphql('query ($after: String) { audit(first: 7, after: $after) { nodes { id } pageInfo { endCursor hasNextPage } } }', { after })
+      const { data } = await api.graphql(
+        'query ($after: String) { audit(first: 7, after: $after) { nodes { id } pageInfo { endCursor hasNextPage } } }',
+        { after },
+      )
       seen.push(...data.audit.nodes.map((n: { id: string }) => n.id))
       after = data.audit.pageInfo.hasNextPage ? data.audit.pageInfo.endCursor : null
     } while (after !== null)

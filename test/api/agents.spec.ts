@@ -104,9 +104,12 @@ async function addNode(name: string): Promise<{ id: string; token: string }> {
 }
 
 async function createApplication(name: string): Promise<string> {
-  const { data } = await api.graphql(`mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input) { application { id } userErrors { message } } }`, {
-    input: { projectId, name, image: `${name}:1` },
-  })
+  const { data } = await api.graphql(
+    `mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input) { application { id } userErrors { message } } }`,
+    {
+      input: { projectId, name, image: `${name}:1` },
+    },
+  )
   return data.applicationCreate.application.id as string
 }
 
@@ -179,7 +182,9 @@ describe('hello', () => {
 
   it('host routes -> none of them is overlapped, nor another node', async () => {
     const { token } = await addNode('routed')
-    const { welcome } = await connect(token, { hostRoutes: ['0.0.0.0/0', '10.192.16.0/24', '10.192.32.7', '10.192.48.0/21', 'fd00::/8', 'no route'] })
+    const { welcome } = await connect(token, {
+      hostRoutes: ['0.0.0.0/0', '10.192.16.0/24', '10.192.32.7', '10.192.48.0/21', 'fd00::/8', 'no route'],
+    })
     expect(welcome.subnet).toBe('10.192.64.0/20')
   })
 
@@ -216,7 +221,11 @@ describe('heartbeat', () => {
     api.time.now += 5_000
     agent.send(heartbeat({ sentAt: 42, clockOffsetMs: -123456.7 }))
     expect(await agent.next('heartbeatAnswer')).toMatchObject({ sentAt: 42, now: api.time.now })
-    expect(await status(id)).toMatchObject({ lastSeenAt: new Date(api.time.now), clockOffsetMs: -123457, diskFreeBytes: 549755813888n })
+    expect(await status(id)).toMatchObject({
+      lastSeenAt: new Date(api.time.now),
+      clockOffsetMs: -123457,
+      diskFreeBytes: 549755813888n,
+    })
   })
 
   it('reported conditions -> shown while the agent is heard, Unknown after it fell silent although TCP lives', async () => {
@@ -255,8 +264,17 @@ describe('heartbeat', () => {
   it('images of specs, of the newest release and of the two that served last -> kept, failed ones are not', async () => {
     const id = await createApplication('kept')
     const release = (number: number, more: object) => ({
-      resourceId: id, number, generation: 1, hash: `h${number}`, templateHash: 't', template: {}, image: `kept:r${number}`,
-      resolvedImage: `kept@sha256:${String(number).repeat(64)}`, resolvedFrom: 'registry', createdAt: new Date(), ...more,
+      resourceId: id,
+      number,
+      generation: 1,
+      hash: `h${number}`,
+      templateHash: 't',
+      template: {},
+      image: `kept:r${number}`,
+      resolvedImage: `kept@sha256:${String(number).repeat(64)}`,
+      resolvedFrom: 'registry',
+      createdAt: new Date(),
+      ...more,
     })
     await api.db.release.createMany({
       data: [
@@ -271,7 +289,8 @@ describe('heartbeat', () => {
     const { agent } = await connect((await addNode('keeper')).token)
     agent.send(heartbeat())
     const { keepImages } = await agent.next('heartbeatAnswer')
-    for (const kept of ['kept:1', 'kept:r5', 'kept:r4', 'kept:r2', `kept@sha256:${'4'.repeat(64)}`]) expect(keepImages).toContain(kept)
+    for (const kept of ['kept:1', 'kept:r5', 'kept:r4', 'kept:r2', `kept@sha256:${'4'.repeat(64)}`])
+      expect(keepImages).toContain(kept)
     for (const gone of ['kept:r3', 'kept:r1']) expect(keepImages).not.toContain(gone)
   })
 })
@@ -290,7 +309,11 @@ describe('nudges', () => {
   it('Temporal away -> the session lives on', async () => {
     api.nudges.failing = true
     const { agent } = await connect((await addNode('patient')).token)
-    agent.send({ type: 'nudges', why: 'event', resources: [{ kind: 'application', resource: await createApplication('unreached') }] })
+    agent.send({
+      type: 'nudges',
+      why: 'event',
+      resources: [{ kind: 'application', resource: await createApplication('unreached') }],
+    })
     agent.send(heartbeat())
     await agent.next('heartbeatAnswer')
     api.nudges.failing = false
@@ -307,7 +330,10 @@ describe('inventory', () => {
     const { agent } = await connect(token)
     const orphans = async () => (await api.db.orphan.findMany({ where: { node } })).map((o) => [o.resourceId, o.containers])
     agent.send(inventory([entry(known), entry('app_never1', ['a', 'b']), entry('app_never2')]))
-    await expect.poll(orphans).toEqual([['app_never1', ['a', 'b']], ['app_never2', ['c1']]])
+    await expect.poll(orphans).toEqual([
+      ['app_never1', ['a', 'b']],
+      ['app_never2', ['c1']],
+    ])
     agent.send(inventory([entry(known), entry('app_never2', ['c1', 'c2'])]))
     await expect.poll(orphans).toEqual([['app_never2', ['c1', 'c2']]])
     expect(await api.db.resource.count({ where: { id: { startsWith: 'app_never' } } })).toBe(0)
@@ -317,7 +343,9 @@ describe('inventory', () => {
 
   it('a deleted resource whose container came late -> back as one that is being deleted, and nudged', async () => {
     const { id: node, token } = await addNode('latecomer')
-    await api.db.tombstone.create({ data: { resourceId: 'app_late', kind: 'application', projectId, name: 'late', deletedAt: new Date() } })
+    await api.db.tombstone.create({
+      data: { resourceId: 'app_late', kind: 'application', projectId, name: 'late', deletedAt: new Date() },
+    })
     const { agent } = await connect(token)
     agent.send(inventory([entry('app_late')]))
     await expect.poll(() => api.nudges.nudged.map((n) => n.id)).toContain('app_late')
@@ -341,7 +369,10 @@ describe('inventory', () => {
     agent.send(inventory([entry('app_again'), entry('app_homeless')]))
     for (const id of ['app_again', 'app_homeless']) await expect.poll(() => api.nudges.nudged.map((n) => n.id)).toContain(id)
     const rows = await api.db.resource.findMany({ where: { id: { in: ['app_again', 'app_homeless'] } }, orderBy: { id: 'asc' } })
-    expect(rows.map((r) => [r.name, r.projectId])).toEqual([['again-late-xagain', projectId], ['homeless', 'prj_platform']])
+    expect(rows.map((r) => [r.name, r.projectId])).toEqual([
+      ['again-late-xagain', projectId],
+      ['homeless', 'prj_platform'],
+    ])
   })
 })
 

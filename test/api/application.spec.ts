@@ -6,7 +6,9 @@ let projectId: string
 
 beforeAll(async () => {
   api = await startApi()
-  const made = await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id name } userErrors { message } } }`)
+  const made = await api.graphql(
+    `mutation { projectCreate(input: { name: "shop" }) { project { id name } userErrors { message } } }`,
+  )
   projectId = made.data.projectCreate.project.id
 })
 afterAll(() => api?.stop())
@@ -19,10 +21,13 @@ const fields = `application { id name generation observedGeneration deletionRequ
   userErrors { field message code }`
 
 const create = async (input: object, idempotencyKey?: string) => {
-  const answer = await api.graphql(`mutation ($input: ApplicationCreateInput!, $key: String) { applicationCreate(input: $input, idempotencyKey: $key) { ${fields} } }`, {
-    input: { projectId, image: 'nginx', ...input },
-    key: idempotencyKey,
-  })
+  const answer = await api.graphql(
+    `mutation ($input: ApplicationCreateInput!, $key: String) { applicationCreate(input: $input, idempotencyKey: $key) { ${fields} } }`,
+    {
+      input: { projectId, image: 'nginx', ...input },
+      key: idempotencyKey,
+    },
+  )
   expect(answer.errors).toEqual([])
   return answer.data.applicationCreate
 }
@@ -37,8 +42,12 @@ const update = async (id: string, input: object, expectedGeneration?: number) =>
 }
 
 const remove = async (id: string, expectedGeneration?: number) =>
-  (await api.graphql(`mutation ($id: ID!, $expected: Int) { applicationDelete(id: $id, expectedGeneration: $expected) { ${fields} } }`, { id, expected: expectedGeneration }))
-    .data.applicationDelete
+  (
+    await api.graphql(
+      `mutation ($id: ID!, $expected: Int) { applicationDelete(id: $id, expectedGeneration: $expected) { ${fields} } }`,
+      { id, expected: expectedGeneration },
+    )
+  ).data.applicationDelete
 
 let names = 0
 const fresh = async (input: object = {}) => (await create({ name: `app${names++}`, ...input })).application
@@ -56,12 +65,19 @@ describe('applicationCreate', () => {
     const { application, userErrors } = await create({ name: 'web', replicas: 2, env: [{ name: 'A', value: "$x 'y' \n" }] })
     expect(userErrors).toEqual([])
     expect(application).toMatchObject({ name: 'web', generation: 1, observedGeneration: 0 })
-    expect(application.spec).toMatchObject({ image: 'nginx', replicas: 2, env: [{ name: 'A', value: "$x 'y' \n" }], readiness: null })
+    expect(application.spec).toMatchObject({
+      image: 'nginx',
+      replicas: 2,
+      env: [{ name: 'A', value: "$x 'y' \n" }],
+      readiness: null,
+    })
     expect(application.id).toMatch(/^app_[a-z0-9]{16}$/)
-    await expect.poll(() => api.nudges.nudged).toEqual([{ id: application.id, kind: 'application', project: 'shop', name: 'web' }])
+    await expect
+      .poll(() => api.nudges.nudged)
+      .toEqual([{ id: application.id, kind: 'application', project: 'shop', name: 'web' }])
   })
 
-  it('fields not given, or null -> absent in the stored spec: a later default is nobody\'s wish', async () => {
+  it("fields not given, or null -> absent in the stored spec: a later default is nobody's wish", async () => {
     const { id } = await fresh({ replicas: null, readiness: { path: '/', port: null }, ports: [80], command: null })
     const row = await api.db.resource.findUniqueOrThrow({ where: { id } })
     expect(row.spec).toEqual({ image: 'nginx', readiness: { path: '/' }, ports: [80] })
@@ -70,14 +86,36 @@ describe('applicationCreate', () => {
   it('every change -> revision, event and audit entry of the same transaction', async () => {
     const { id } = await fresh()
     await update(id, { replicas: 3 })
-    expect((await api.db.revision.findMany({ where: { resourceId: id }, orderBy: { generation: 'asc' } })).map((r) => [r.generation, r.actor])).toEqual([
+    expect(
+      (await api.db.revision.findMany({ where: { resourceId: id }, orderBy: { generation: 'asc' } })).map((r) => [
+        r.generation,
+        r.actor,
+      ]),
+    ).toEqual([
       [1, 'tok_owner'],
       [2, 'tok_owner'],
     ])
-    expect((await api.db.event.findMany({ where: { resourceId: id }, orderBy: { id: 'asc' } })).map((e) => e.reason)).toEqual(['Created', 'DesiredChanged'])
+    expect((await api.db.event.findMany({ where: { resourceId: id }, orderBy: { id: 'asc' } })).map((e) => e.reason)).toEqual([
+      'Created',
+      'DesiredChanged',
+    ])
     expect(await api.db.auditEntry.findMany({ where: { resourceId: id }, orderBy: { id: 'asc' } })).toMatchObject([
-      { operation: 'applicationCreate', outcome: 'ok', before: null, after: { image: 'nginx' }, workflowId: `application:${id}`, actor: 'tok_owner', ability: 'write' },
-      { operation: 'applicationUpdate', outcome: 'ok', before: { image: 'nginx' }, after: { image: 'nginx', replicas: 3 }, workflowId: `application:${id}` },
+      {
+        operation: 'applicationCreate',
+        outcome: 'ok',
+        before: null,
+        after: { image: 'nginx' },
+        workflowId: `application:${id}`,
+        actor: 'tok_owner',
+        ability: 'write',
+      },
+      {
+        operation: 'applicationUpdate',
+        outcome: 'ok',
+        before: { image: 'nginx' },
+        after: { image: 'nginx', replicas: 3 },
+        workflowId: `application:${id}`,
+      },
     ])
   })
 
@@ -112,27 +150,85 @@ describe('bad input', () => {
     ['image with capitals', { name: 'bad', image: 'Nginx' }, ['input', 'image'], 'INVALID'],
     ['empty image', { name: 'bad', image: '' }, ['input', 'image'], 'INVALID'],
     ['image with a short digest', { name: 'bad', image: 'nginx@sha256:abc' }, ['input', 'image'], 'INVALID'],
-    ['NUL in the value of an env', { name: 'bad', env: [{ name: 'A', value: '1' }, { name: 'B', value: 'x\0y' }] }, ['input', 'env', '1', 'value'], 'INVALID'],
+    [
+      'NUL in the value of an env',
+      {
+        name: 'bad',
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'B', value: 'x\0y' },
+        ],
+      },
+      ['input', 'env', '1', 'value'],
+      'INVALID',
+    ],
     ['NUL in the name of an env', { name: 'bad', env: [{ name: 'A\0', value: '1' }] }, ['input', 'env', '0', 'name'], 'INVALID'],
     ['= in the name of an env', { name: 'bad', env: [{ name: 'A=B', value: '1' }] }, ['input', 'env', '0', 'name'], 'INVALID'],
     ['empty name of an env', { name: 'bad', env: [{ name: '', value: '1' }] }, ['input', 'env', '0', 'name'], 'INVALID'],
-    ['env twice', { name: 'bad', env: [{ name: 'A', value: '1' }, { name: 'A', value: '2' }] }, ['input', 'env', '1'], 'INVALID'],
-    ['env too big in all', { name: 'bad', env: [{ name: 'A', value: big }, { name: 'B', value: big }] }, ['input', 'env'], 'INVALID'],
-    ['reserved label', { name: 'bad', labels: [{ key: 'evenkeel.instance', value: 'x' }] }, ['input', 'labels', '0', 'key'], 'INVALID'],
+    [
+      'env twice',
+      {
+        name: 'bad',
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'A', value: '2' },
+        ],
+      },
+      ['input', 'env', '1'],
+      'INVALID',
+    ],
+    [
+      'env too big in all',
+      {
+        name: 'bad',
+        env: [
+          { name: 'A', value: big },
+          { name: 'B', value: big },
+        ],
+      },
+      ['input', 'env'],
+      'INVALID',
+    ],
+    [
+      'reserved label',
+      { name: 'bad', labels: [{ key: 'evenkeel.instance', value: 'x' }] },
+      ['input', 'labels', '0', 'key'],
+      'INVALID',
+    ],
     ['NUL in a label', { name: 'bad', labels: [{ key: 'a', value: '\0' }] }, ['input', 'labels', '0', 'value'], 'INVALID'],
-    ['half a character in an env', { name: 'bad', env: [{ name: 'A', value: 'x\ud800' }] }, ['input', 'env', '0', 'value'], 'INVALID'],
-    ['NUL in the probe path', { name: 'bad', ports: [80], readiness: { path: '/\0' } }, ['input', 'readiness', 'path'], 'INVALID'],
+    [
+      'half a character in an env',
+      { name: 'bad', env: [{ name: 'A', value: 'x\ud800' }] },
+      ['input', 'env', '0', 'value'],
+      'INVALID',
+    ],
+    [
+      'NUL in the probe path',
+      { name: 'bad', ports: [80], readiness: { path: '/\0' } },
+      ['input', 'readiness', 'path'],
+      'INVALID',
+    ],
     ['NUL in the node', { name: 'bad', placement: { node: 'a\0' } }, ['input', 'placement', 'node'], 'INVALID'],
     ['replicas below 0', { name: 'bad', replicas: -1 }, ['input', 'replicas'], 'INVALID'],
     ['replicas above 100', { name: 'bad', replicas: 101 }, ['input', 'replicas'], 'INVALID'],
     ['port 0', { name: 'bad', ports: [0] }, ['input', 'ports', '0'], 'INVALID'],
     ['port twice', { name: 'bad', ports: [80, 80] }, ['input', 'ports', '1'], 'INVALID'],
     ['NUL in the command', { name: 'bad', command: ['sh', 'a\0'] }, ['input', 'command', '1'], 'INVALID'],
-    ['probe path without /', { name: 'bad', ports: [80], readiness: { path: 'health' } }, ['input', 'readiness', 'path'], 'INVALID'],
+    [
+      'probe path without /',
+      { name: 'bad', ports: [80], readiness: { path: 'health' } },
+      ['input', 'readiness', 'path'],
+      'INVALID',
+    ],
     ['probe without any port', { name: 'bad', readiness: { path: '/' } }, ['input', 'readiness', 'port'], 'INVALID'],
     ['endless grace', { name: 'bad', stopGraceSeconds: 100_000 }, ['input', 'stopGraceSeconds'], 'INVALID'],
     ['project that does not exist', { name: 'bad', projectId: 'prj_none' }, ['input', 'projectId'], 'PROJECT_NOT_FOUND'],
-    ['node that does not exist', { name: 'bad', placement: { node: 'nowhere' } }, ['input', 'placement', 'node'], 'NODE_NOT_FOUND'],
+    [
+      'node that does not exist',
+      { name: 'bad', placement: { node: 'nowhere' } },
+      ['input', 'placement', 'node'],
+      'NODE_NOT_FOUND',
+    ],
     ['name taken', { name: 'web' }, ['input', 'name'], 'NAME_TAKEN'],
   ])('%s -> a userError that names the field, and nothing changed', async (_what, input, field, code) => {
     const before = await world()
@@ -145,11 +241,19 @@ describe('bad input', () => {
 
   it('several mistakes -> all of them at once', async () => {
     const { userErrors } = await create({ name: 'Bad', image: 'Nginx', replicas: 101, env: [{ name: '', value: '1' }] })
-    expect(userErrors.map((e: { field: string[] }) => e.field.join('.')).sort()).toEqual(['input.env.0.name', 'input.image', 'input.name', 'input.replicas'])
+    expect(userErrors.map((e: { field: string[] }) => e.field.join('.')).sort()).toEqual([
+      'input.env.0.name',
+      'input.image',
+      'input.name',
+      'input.replicas',
+    ])
   })
 
   it('name taken by another kind -> told by whom', async () => {
-    await api.graphql(`mutation ($p: ID!) { nginxdemoCreate(input: { projectId: $p, name: "mixed", hostPort: 9 }) { userErrors { message } } }`, { p: projectId })
+    await api.graphql(
+      `mutation ($p: ID!) { nginxdemoCreate(input: { projectId: $p, name: "mixed", hostPort: 9 }) { userErrors { message } } }`,
+      { p: projectId },
+    )
     const { userErrors } = await create({ name: 'mixed' })
     expect(userErrors[0].message).toContain('nginxdemo')
   })
@@ -157,18 +261,38 @@ describe('bad input', () => {
   it('refused -> audited with its code, and without values', async () => {
     await create({ name: 'bad', env: [{ name: 'PASSWORD', value: 'hunter2\0' }] })
     const [entry] = await api.db.auditEntry.findMany({ orderBy: { id: 'desc' }, take: 1 })
-    expect(entry).toMatchObject({ operation: 'applicationCreate', outcome: 'refused: INVALID input.env.0.value', actor: 'tok_owner' })
+    expect(entry).toMatchObject({
+      operation: 'applicationCreate',
+      outcome: 'refused: INVALID input.env.0.value',
+      actor: 'tok_owner',
+    })
     expect(JSON.stringify(entry, (_k, v: unknown) => (typeof v === 'bigint' ? String(v) : v))).not.toContain('hunter2')
   })
 })
 
 describe('applicationUpdate', () => {
   it('absent -> unchanged, null -> back to the default, lists -> as a whole, objects -> field by field', async () => {
-    const { id } = await fresh({ replicas: 2, ports: [80, 81], env: [{ name: 'A', value: '1' }, { name: 'B', value: '2' }], readiness: { path: '/a', timeoutSeconds: 5 } })
+    const { id } = await fresh({
+      replicas: 2,
+      ports: [80, 81],
+      env: [
+        { name: 'A', value: '1' },
+        { name: 'B', value: '2' },
+      ],
+      readiness: { path: '/a', timeoutSeconds: 5 },
+    })
     const { application } = await update(id, { replicas: null, env: [{ name: 'C', value: '3' }], readiness: { path: '/b' } })
-    expect(application.spec).toMatchObject({ replicas: null, ports: [80, 81], env: [{ name: 'C', value: '3' }], readiness: { path: '/b', timeoutSeconds: 5 } })
+    expect(application.spec).toMatchObject({
+      replicas: null,
+      ports: [80, 81],
+      env: [{ name: 'C', value: '3' }],
+      readiness: { path: '/b', timeoutSeconds: 5 },
+    })
     expect((await update(id, { readiness: null })).application.spec.readiness).toBeNull()
-    expect((await update(id, { readiness: { path: '/c', timeoutSeconds: null } })).application.spec.readiness).toMatchObject({ path: '/c', timeoutSeconds: null })
+    expect((await update(id, { readiness: { path: '/c', timeoutSeconds: null } })).application.spec.readiness).toMatchObject({
+      path: '/c',
+      timeoutSeconds: null,
+    })
   })
 
   it('nothing new -> no generation, no revision, no nudge, but an audit entry', async () => {
@@ -179,7 +303,9 @@ describe('applicationUpdate', () => {
     expect(application.generation).toBe(1)
     expect(await api.db.revision.count({ where: { resourceId: id } })).toBe(1)
     expect(api.nudges.nudged.length).toBe(1)
-    expect(await api.db.auditEntry.findFirst({ where: { resourceId: id }, orderBy: { id: 'desc' } })).toMatchObject({ outcome: 'unchanged' })
+    expect(await api.db.auditEntry.findFirst({ where: { resourceId: id }, orderBy: { id: 'desc' } })).toMatchObject({
+      outcome: 'unchanged',
+    })
   })
 
   it.each<[string, object, string[], string]>([
@@ -221,7 +347,15 @@ describe('applicationUpdate', () => {
 
   it('ten updates of different fields without expectation -> none is lost', async () => {
     const { id } = await fresh()
-    const changes = [{ replicas: 7 }, { ports: [80] }, { command: ['a'] }, { stopGraceSeconds: 3 }, { drainSeconds: 4 }, { startupBudgetSeconds: 5 }, { env: [{ name: 'A', value: '1' }] }]
+    const changes = [
+      { replicas: 7 },
+      { ports: [80] },
+      { command: ['a'] },
+      { stopGraceSeconds: 3 },
+      { drainSeconds: 4 },
+      { startupBudgetSeconds: 5 },
+      { env: [{ name: 'A', value: '1' }] },
+    ]
     await Promise.all(changes.map((change) => update(id, change)))
     const row = await api.db.resource.findUniqueOrThrow({ where: { id } })
     expect(row.generation).toBe(1 + changes.length)
@@ -239,8 +373,12 @@ describe('applicationUpdate', () => {
   ])('NUL in an id of %s -> malformed input, and no accident', async (query, name) => {
     const { errors } = await api.graphql(`query ($x: ID!) { ${query} }`, { x: 'app_\0' })
     expect(errors).toMatchObject([{ message: expect.stringContaining(`"${name}"`), extensions: { code: 'BAD_USER_INPUT' } }])
-    const created = await api.graphql(`mutation { applicationCreate(input: { projectId: "p\\u0000", name: "a", image: "b" }) { userErrors { code } } }`)
-    expect(created.errors).toMatchObject([{ message: expect.stringContaining('"input.projectId"'), extensions: { code: 'BAD_USER_INPUT' } }])
+    const created = await api.graphql(
+      `mutation { applicationCreate(input: { projectId: "p\\u0000", name: "a", image: "b" }) { userErrors { code } } }`,
+    )
+    expect(created.errors).toMatchObject([
+      { message: expect.stringContaining('"input.projectId"'), extensions: { code: 'BAD_USER_INPUT' } },
+    ])
   })
 
   it('id of another kind -> NOT_FOUND', async () => {
@@ -289,8 +427,12 @@ describe('idempotency keys', () => {
 
   it('same key, other input or other mutation -> refused', async () => {
     await create({ name: 'first-use' }, 'key-2')
-    expect((await create({ name: 'second-use' }, 'key-2')).userErrors).toMatchObject([{ field: ['idempotencyKey'], code: 'IDEMPOTENCY_KEY_REUSED' }])
-    const { data } = await api.graphql(`mutation { projectCreate(input: { name: "other" }, idempotencyKey: "key-2") { userErrors { code } } }`)
+    expect((await create({ name: 'second-use' }, 'key-2')).userErrors).toMatchObject([
+      { field: ['idempotencyKey'], code: 'IDEMPOTENCY_KEY_REUSED' },
+    ])
+    const { data } = await api.graphql(
+      `mutation { projectCreate(input: { name: "other" }, idempotencyKey: "key-2") { userErrors { code } } }`,
+    )
     expect(data.projectCreate.userErrors).toEqual([{ code: 'IDEMPOTENCY_KEY_REUSED' }])
   })
 
@@ -309,7 +451,9 @@ describe('idempotency keys', () => {
     const made = await api.graphql(`mutation { tokenCreate(input: { name: "ci", abilities: [WRITE] }) { secret } }`)
     const call = `mutation ($p: ID!, $n: String!) { applicationCreate(input: { projectId: $p, name: $n, image: "nginx" }, idempotencyKey: "key-5") { userErrors { code } } }`
     expect((await api.graphql(call, { p: projectId, n: 'mine' })).data.applicationCreate.userErrors).toEqual([])
-    expect((await api.graphql(call, { p: projectId, n: 'theirs' }, made.data.tokenCreate.secret)).data.applicationCreate.userErrors).toEqual([])
+    expect(
+      (await api.graphql(call, { p: projectId, n: 'theirs' }, made.data.tokenCreate.secret)).data.applicationCreate.userErrors,
+    ).toEqual([])
   })
 
   it.each(['', 'x'.repeat(201), 'a\0'])('key %j -> refused', async (key) => {
@@ -321,7 +465,15 @@ describe('reading', () => {
   it('what passes have written -> releases, endpoints, replicas, conditions, transitions, last pass, reconciler', async () => {
     const { id } = await fresh({ replicas: 2 })
     const at = new Date('2030-01-01T00:00:00Z')
-    const release = { resourceId: id, generation: 1, templateHash: 't', template: {}, image: 'nginx:latest', resolvedFrom: 'registry', createdAt: at }
+    const release = {
+      resourceId: id,
+      generation: 1,
+      templateHash: 't',
+      template: {},
+      image: 'nginx:latest',
+      resolvedFrom: 'registry',
+      createdAt: at,
+    }
     await api.db.release.createMany({
       data: [
         { ...release, number: 1, hash: 'h1', resolvedImage: 'sha256:1', servingAt: at },
@@ -335,10 +487,25 @@ describe('reading', () => {
         { ...endpoint, release: 1, replica: 1, address: '10.192.0.11', state: 'starting' },
       ],
     })
-    const condition = { resourceId: id, type: 'Ready', status: 'False', reason: 'RollingOut', message: '1 of 2', observedGeneration: 1 }
+    const condition = {
+      resourceId: id,
+      type: 'Ready',
+      status: 'False',
+      reason: 'RollingOut',
+      message: '1 of 2',
+      observedGeneration: 1,
+    }
     await api.db.condition.create({ data: { ...condition, lastTransitionAt: at } })
-    await api.db.conditionTransition.createMany({ data: [{ ...condition, at }, { ...condition, status: 'True', at }] })
-    await api.db.resource.update({ where: { id }, data: { observedGeneration: 1, passNumber: 4, lastPassAt: at, lastError: 'pull: gone' } })
+    await api.db.conditionTransition.createMany({
+      data: [
+        { ...condition, at },
+        { ...condition, status: 'True', at },
+      ],
+    })
+    await api.db.resource.update({
+      where: { id },
+      data: { observedGeneration: 1, passNumber: 4, lastPassAt: at, lastError: 'pull: gone' },
+    })
 
     const { data, errors } = await api.graphql(
       `query ($id: ID!) {
@@ -363,7 +530,14 @@ describe('reading', () => {
       replicas: { desired: 2, ready: 1 },
       servingRelease: { number: 1 },
       endpoints: [
-        { release: 1, replica: 0, nodeId: api.initialised.node.id, address: '10.192.0.10', state: 'ready', readyAt: at.toISOString() },
+        {
+          release: 1,
+          replica: 0,
+          nodeId: api.initialised.node.id,
+          address: '10.192.0.10',
+          state: 'ready',
+          readyAt: at.toISOString(),
+        },
         { release: 1, replica: 1, state: 'starting', readyAt: null },
       ],
       releases: {
@@ -372,13 +546,31 @@ describe('reading', () => {
           { number: 1, servingAt: at.toISOString(), verdict: null },
         ],
       },
-      conditions: [{ type: 'Ready', status: 'False', reason: 'RollingOut', message: '1 of 2', observedGeneration: 1, lastTransitionAt: at.toISOString() }],
+      conditions: [
+        {
+          type: 'Ready',
+          status: 'False',
+          reason: 'RollingOut',
+          message: '1 of 2',
+          observedGeneration: 1,
+          lastTransitionAt: at.toISOString(),
+        },
+      ],
       transitions: { nodes: [{ status: 'True' }], pageInfo: { hasNextPage: true } },
       events: { nodes: [{ reason: 'Created', severity: 'Normal', resourceId: id, projectId, generation: 1 }] },
       lastPass: { number: 4, at: at.toISOString(), error: 'pull: gone' },
-      reconciler: { workflowId: `application:${id}`, temporalUrl: `http://127.0.0.1:8233/namespaces/default/workflows/application%3A${id}` },
+      reconciler: {
+        workflowId: `application:${id}`,
+        temporalUrl: `http://127.0.0.1:8233/namespaces/default/workflows/application%3A${id}`,
+      },
     })
-    expect(data.lastResult).toMatchObject({ controller: `application/${data.lastResult.controller.split('/')[1]}`, generation: 1, pass: 4, error: 'pull: gone', conditions: [{ type: 'Ready' }] })
+    expect(data.lastResult).toMatchObject({
+      controller: `application/${data.lastResult.controller.split('/')[1]}`,
+      generation: 1,
+      pass: 4,
+      error: 'pull: gone',
+      conditions: [{ type: 'Ready' }],
+    })
     expect(data.resource).toMatchObject({ __typename: 'Application', id, spec: { image: 'nginx' } })
   })
 
@@ -387,14 +579,21 @@ describe('reading', () => {
     const query = `query ($id: ID!) { lastResult(id: $id) { resourceId controller generation pass at error conditions { type } } }`
     const name = (await api.db.resource.findUniqueOrThrow({ where: { id } })).name
     expect((await api.graphql(query, { id })).data.lastResult).toEqual({
-      resourceId: id, controller: `application/${name}`, generation: 0, pass: 0, at: null, error: null, conditions: [],
+      resourceId: id,
+      controller: `application/${name}`,
+      generation: 0,
+      pass: 0,
+      at: null,
+      error: null,
+      conditions: [],
     })
     expect((await api.graphql(query, { id: 'app_none' })).data.lastResult).toBeNull()
     expect((await api.graphql(query, { id: api.initialised.node.id })).data.lastResult).toBeNull()
   })
 
   it('pages -> every application once, in order of names, also while some are added', async () => {
-    const project = (await api.graphql(`mutation { projectCreate(input: { name: "paged" }) { project { id } } }`)).data.projectCreate.project.id
+    const project = (await api.graphql(`mutation { projectCreate(input: { name: "paged" }) { project { id } } }`)).data
+      .projectCreate.project.id
     const add = (name: string) => create({ projectId: project, name })
     for (const name of ['e', 'a', 'c', 'b', 'd']) await add(name)
     const seen: string[] = []
@@ -406,14 +605,20 @@ describe('reading', () => {
       )
       const { edges, nodes, pageInfo } = data.applications
       expect(nodes).toEqual(edges.map((e: { node: object }) => e.node))
-      expect(pageInfo).toMatchObject({ hasPreviousPage: after !== null, endCursor: edges.at(-1).cursor, startCursor: edges[0].cursor })
+      expect(pageInfo).toMatchObject({
+        hasPreviousPage: after !== null,
+        endCursor: edges.at(-1).cursor,
+        startCursor: edges[0].cursor,
+      })
       seen.push(...nodes.map((n: { name: string }) => n.name))
       if (seen.length === 2) await add('aa') // before what was read: never seen, and moves nothing
       if (!pageInfo.hasNextPage) break
       after = pageInfo.endCursor
     }
     expect(seen).toEqual(['a', 'b', 'c', 'd', 'e'])
-    const { data } = await api.graphql(`query ($p: ID!) { applications(projectId: $p, name: "c") { nodes { name } } }`, { p: project })
+    const { data } = await api.graphql(`query ($p: ID!) { applications(projectId: $p, name: "c") { nodes { name } } }`, {
+      p: project,
+    })
     expect(data.applications.nodes).toEqual([{ name: 'c' }])
   })
 

@@ -10,30 +10,60 @@ beforeAll(async () => void (api = await startApi()))
 afterAll(() => api?.stop())
 
 const post = (body: string, headers: Record<string, string> = {}) =>
-  fetch(`${api.url}/graphql`, { method: 'POST', body, headers: { 'content-type': 'application/json', authorization: `Bearer ${api.ownerToken}`, ...headers } })
+  fetch(`${api.url}/graphql`, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${api.ownerToken}`, ...headers },
+  })
 
 describe('limits', () => {
   it('a body over 1 MB -> 413 in the shape of a GraphQL error, and nothing done', async () => {
-    const answer = await post(JSON.stringify({ query: 'mutation { projectCreate(input: { name: "huge" }) { project { id } } }', variables: { x: 'y'.repeat(defaultLimits.bodyBytes) } }))
+    const answer = await post(
+      JSON.stringify({
+        query: 'mutation { projectCreate(input: { name: "huge" }) { project { id } } }',
+        variables: { x: 'y'.repeat(defaultLimits.bodyBytes) },
+      }),
+    )
     expect(answer.status).toBe(413)
-    expect(await answer.json()).toMatchObject({ errors: [{ message: expect.stringContaining('1048576'), extensions: { code: 'BODY_TOO_LARGE' } }] })
+    expect(await answer.json()).toMatchObject({
+      errors: [{ message: expect.stringContaining('1048576'), extensions: { code: 'BODY_TOO_LARGE' } }],
+    })
     expect(await api.db.project.count({ where: { name: 'huge' } })).toBe(0)
   })
 
-  it.each(['', '{', '[]', '"x"', 'null', '{"query": 1}', '{"query":"{ viewer { name } }","variables":7}'])('body %j -> refused as malformed', async (body) => {
-    const answer = await post(body)
-    expect(answer.status).toBeGreaterThanOrEqual(400)
-    expect(answer.status).toBeLessThan(500)
-    expect(await answer.text()).not.toContain('at ') // no stack
-  })
+  it.each(['', '{', '[]', '"x"', 'null', '{"query": 1}', '{"query":"{ viewer { name } }","variables":7}'])(
+    'body %j -> refused as malformed',
+    async (body) => {
+      const answer = await post(body)
+      expect(answer.status).toBeGreaterThanOrEqual(400)
+      expect(answer.status).toBeLessThan(500)
+      expect(await answer.text()).not.toContain('at ') // no stack
+    },
+  )
 
   it.each([
     ['nested as deep as the schema goes', `{ applications { nodes { releases { nodes { verdict { reason } } } } } }`, null],
     ['nested too deep', `{ __type(name: "Query") { ${'ofType { '.repeat(25)} name ${'} '.repeat(25)} } }`, 'nests'],
-    ['too many fields at the top', `{ ${Array.from({ length: 51 }, (_, n) => `v${n}: viewer { name }`).join(' ')} }`, 'fields at its top'],
-    ['hidden in a fragment', `query { ...F } fragment F on Query { ${Array.from({ length: 51 }, (_, n) => `v${n}: viewer { name }`).join(' ')} }`, 'fields at its top'],
-    ['large pages in pages', '{ applications(first: 100) { nodes { events(first: 100) { nodes { id reason message at severity generation } } transitions(first: 100) { nodes { id } } } } }', 'asks for about'],
-    ['fragments of fragments', `{ ...A0 } ${Array.from({ length: 30 }, (_, n) => `fragment A${n} on Query { ...A${n + 1} ...A${n + 1} }`).join(' ')} fragment A30 on Query { applications { nodes { id } } }`, 'fields at its top'],
+    [
+      'too many fields at the top',
+      `{ ${Array.from({ length: 51 }, (_, n) => `v${n}: viewer { name }`).join(' ')} }`,
+      'fields at its top',
+    ],
+    [
+      'hidden in a fragment',
+      `query { ...F } fragment F on Query { ${Array.from({ length: 51 }, (_, n) => `v${n}: viewer { name }`).join(' ')} }`,
+      'fields at its top',
+    ],
+    [
+      'large pages in pages',
+      '{ applications(first: 100) { nodes { events(first: 100) { nodes { id reason message at severity generation } } transitions(first: 100) { nodes { id } } } } }',
+      'asks for about',
+    ],
+    [
+      'fragments of fragments',
+      `{ ...A0 } ${Array.from({ length: 30 }, (_, n) => `fragment A${n} on Query { ...A${n + 1} ...A${n + 1} }`).join(' ')} fragment A30 on Query { applications { nodes { id } } }`,
+      'fields at its top',
+    ],
   ])('%s -> told before anything is read', async (_what, query, message) => {
     const { data, errors, status } = await api.graphql(query)
     if (message === null) {
@@ -47,7 +77,8 @@ describe('limits', () => {
   })
 
   it('page size in a variable -> counts as it is', async () => {
-    const query = 'query ($n: Int!) { applications(first: $n) { nodes { events(first: $n) { nodes { id reason message at generation severity } } } } }'
+    const query =
+      'query ($n: Int!) { applications(first: $n) { nodes { events(first: $n) { nodes { id reason message at generation severity } } } } }'
     expect((await api.graphql(query, { n: 20 })).errors).toEqual([])
     expect((await api.graphql(query, { n: 100 })).errors[0]?.extensions['code']).toBe('OPERATION_TOO_LARGE')
   })
@@ -82,7 +113,9 @@ describe('limits', () => {
   })
 
   it('a mutation by GET, or a form -> refused: no page of somebody else can send it', async () => {
-    const get = await fetch(`${api.url}/graphql?query=${encodeURIComponent('mutation { resyncAll { resources } }')}`, { headers: { authorization: `Bearer ${api.ownerToken}`, 'apollo-require-preflight': '1' } })
+    const get = await fetch(`${api.url}/graphql?query=${encodeURIComponent('mutation { resyncAll { resources } }')}`, {
+      headers: { authorization: `Bearer ${api.ownerToken}`, 'apollo-require-preflight': '1' },
+    })
     expect(get.status).toBe(405)
     const form = await post('query=mutation', { 'content-type': 'application/x-www-form-urlencoded' })
     expect(form.status).toBeGreaterThanOrEqual(400)
@@ -134,11 +167,31 @@ describe('health', () => {
   it('/healthz -> alive', async () => expect((await get('/healthz')).status).toBe(200))
 
   it.each<[string, () => Promise<unknown>, number, object]>([
-    ['agent never connected', () => report([], null), 503, { agent: { ok: false, message: expect.stringContaining('not connected') } }],
+    [
+      'agent never connected',
+      () => report([], null),
+      503,
+      { agent: { ok: false, message: expect.stringContaining('not connected') } },
+    ],
     ['canary not told yet', () => report([]), 503, { agent: { ok: false, message: expect.stringContaining('EngineSupported') } }],
-    ['engine refused', () => report([{ ...ok('EngineSupported'), status: 'False', message: 'Podman' }]), 503, { agent: { ok: false, message: 'R: Podman' } }],
-    ['agent silent', () => report([ok('EngineSupported'), ok('ContainersReachable')], new Date(Date.now() - 60_000)), 503, { agent: { ok: false, message: expect.stringContaining('no heartbeat') } }],
-    ['all well', () => report([ok('EngineSupported'), ok('ContainersReachable')]), 200, { agent: { ok: true }, postgresql: { ok: true }, temporal: { ok: true } }],
+    [
+      'engine refused',
+      () => report([{ ...ok('EngineSupported'), status: 'False', message: 'Podman' }]),
+      503,
+      { agent: { ok: false, message: 'R: Podman' } },
+    ],
+    [
+      'agent silent',
+      () => report([ok('EngineSupported'), ok('ContainersReachable')], new Date(Date.now() - 60_000)),
+      503,
+      { agent: { ok: false, message: expect.stringContaining('no heartbeat') } },
+    ],
+    [
+      'all well',
+      () => report([ok('EngineSupported'), ok('ContainersReachable')]),
+      200,
+      { agent: { ok: true }, postgresql: { ok: true }, temporal: { ok: true } },
+    ],
   ])('/readyz with %s', async (_what, arrange, status, checks) => {
     await arrange()
     const answer = await get('/readyz')
@@ -151,7 +204,10 @@ describe('health', () => {
     const answer = await get('/readyz')
     api.temporal.failing = false
     expect(answer.status).toBe(503)
-    expect(answer.json().checks).toMatchObject({ temporal: { ok: false, message: 'Temporal does not answer' }, postgresql: { ok: true } })
+    expect(answer.json().checks).toMatchObject({
+      temporal: { ok: false, message: 'Temporal does not answer' },
+      postgresql: { ok: true },
+    })
   })
 
   it('/metrics -> HTTP, operations, resources, nodes', async () => {
@@ -186,7 +242,9 @@ describe('shutdown', () => {
   it('with an open keep-alive connection and a subscription -> ends at once', async () => {
     const other = await startApi()
     await new Promise<void>((resolve, reject) => {
-      const open = request(`${other.url}/healthz`, { headers: { connection: 'keep-alive' } }, (response) => response.resume().on('end', resolve))
+      const open = request(`${other.url}/healthz`, { headers: { connection: 'keep-alive' } }, (response) =>
+        response.resume().on('end', resolve),
+      )
       open.on('error', reject)
       open.end()
     })

@@ -37,7 +37,9 @@ afterEach(async () => {
 
 /** As if an empty database had been put in the place of this one. */
 async function clearDatabase(): Promise<void> {
-  await db.$executeRawUnsafe('TRUNCATE "Project", "Setting", "KeyCheck", "ApiToken", "Secret", "AuditEntry", "Event", "Tombstone" CASCADE')
+  await db.$executeRawUnsafe(
+    'TRUNCATE "Project", "Setting", "KeyCheck", "ApiToken", "Secret", "AuditEntry", "Event", "Tombstone" CASCADE',
+  )
 }
 
 const start = (more: { adoptInstance?: string } = {}) => initialise({ settings, db, hostName: 'Host_1.example.org', ...more })
@@ -60,27 +62,44 @@ async function expectAgreement(): Promise<void> {
   expect((await db.setting.findUniqueOrThrow({ where: { key: 'instance' } })).value).toBe(instance)
   const keyring = Keyring.parse(await text(paths().masterKey))
   const check = await db.keyCheck.findUniqueOrThrow({ where: { keyId: keyring.currentKeyId } })
-  expect(keyring.open({ keyId: check.keyId, sealed: Buffer.from(check.sealed) }, 'KeyCheck').toString()).toBe('evenkeel key check')
+  expect(keyring.open({ keyId: check.keyId, sealed: Buffer.from(check.sealed) }, 'KeyCheck').toString()).toBe(
+    'evenkeel key check',
+  )
 }
 
 describe('initialise', () => {
   it('nothing there -> secrets only their owner can read, a node with a valid name, rows that agree', async () => {
     const made = await start()
     await expectAgreement()
-    for (const file of [paths().signingKey, paths().masterKey, paths().ownerToken, paths().agentConfig]) expect((await stat(file)).mode & 0o777).toBe(0o600)
+    for (const file of [paths().signingKey, paths().masterKey, paths().ownerToken, paths().agentConfig])
+      expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect((await stat(paths().secrets)).mode & 0o777).toBe(0o700)
     expect((await text(paths().ownerToken)).trim()).toMatch(/^evk_[A-Za-z0-9_-]{43}$/)
     expect(made.node.name).toBe('host-1')
-    expect(readAgentConfig(paths().agentConfig)).toMatchObject({ apiUrl: 'http://127.0.0.1:4000', temporal: { address: '127.0.0.1:7233', namespace: 'default' } })
+    expect(readAgentConfig(paths().agentConfig)).toMatchObject({
+      apiUrl: 'http://127.0.0.1:4000',
+      temporal: { address: '127.0.0.1:7233', namespace: 'default' },
+    })
   })
 
   it('again -> nothing changes, in files or rows', async () => {
     await start()
-    const before = await Promise.all([paths().instance, paths().signingKey, paths().masterKey, paths().ownerToken, paths().agentConfig].map(text))
-    const rows = async () => [await db.resource.count(), await db.apiToken.count(), await db.keyCheck.count(), await db.auditEntry.count()]
+    const before = await Promise.all(
+      [paths().instance, paths().signingKey, paths().masterKey, paths().ownerToken, paths().agentConfig].map(text),
+    )
+    const rows = async () => [
+      await db.resource.count(),
+      await db.apiToken.count(),
+      await db.keyCheck.count(),
+      await db.auditEntry.count(),
+    ]
     const counted = await rows()
     await start()
-    expect(await Promise.all([paths().instance, paths().signingKey, paths().masterKey, paths().ownerToken, paths().agentConfig].map(text))).toEqual(before)
+    expect(
+      await Promise.all(
+        [paths().instance, paths().signingKey, paths().masterKey, paths().ownerToken, paths().agentConfig].map(text),
+      ),
+    ).toEqual(before)
     expect(await rows()).toEqual(counted)
   })
 
@@ -187,7 +206,9 @@ describe('master key', () => {
 
   it('missing while only secrets are there -> refuses', async () => {
     await start()
-    await db.secret.create({ data: { id: 's', projectId: 'p', name: 'n', versions: { create: { version: 1, keyId: 'k1', sealed: new Uint8Array(1) } } } })
+    await db.secret.create({
+      data: { id: 's', projectId: 'p', name: 'n', versions: { create: { version: 1, keyId: 'k1', sealed: new Uint8Array(1) } } },
+    })
     await db.keyCheck.deleteMany()
     await unlink(key())
     await expect(start()).rejects.toThrow('k1')
@@ -208,13 +229,16 @@ describe('master key', () => {
     await expect(start()).rejects.toThrow('does not open what this database sealed')
   })
 
-  it.each(['', 'no json', '{}', '{"current":"a","keys":{"a":"c2hvcnQ"}}', '{"current":"a","keys":{}}'])('damaged (%j) -> refuses, also before anything is sealed', async (damaged) => {
-    await start()
-    await db.keyCheck.deleteMany()
-    await writeFile(key(), damaged)
-    await expect(start()).rejects.toThrow(/master\.key is damaged/)
-    expect(await text(key())).toBe(damaged)
-  })
+  it.each(['', 'no json', '{}', '{"current":"a","keys":{"a":"c2hvcnQ"}}', '{"current":"a","keys":{}}'])(
+    'damaged (%j) -> refuses, also before anything is sealed',
+    async (damaged) => {
+      await start()
+      await db.keyCheck.deleteMany()
+      await writeFile(key(), damaged)
+      await expect(start()).rejects.toThrow(/master\.key is damaged/)
+      expect(await text(key())).toBe(damaged)
+    },
+  )
 
   it('unreadable -> refuses', async () => {
     await start()

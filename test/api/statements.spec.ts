@@ -8,20 +8,69 @@ const many = 100
 
 beforeAll(async () => {
   api = await startApi()
-  projectId = (await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)).data.projectCreate.project.id
+  projectId = (await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)).data.projectCreate
+    .project.id
   const at = new Date()
   const ids = Array.from({ length: many }, (_, n) => `app_${String(n).padStart(3, '0')}`)
   const of = <T>(make: (resourceId: string, n: number) => T) => ids.map(make)
-  await api.db.resource.createMany({ data: of((id, n) => ({ id, kind: 'application', projectId, name: `app-${n}`, spec: { image: 'nginx' } })) })
+  await api.db.resource.createMany({
+    data: of((id, n) => ({ id, kind: 'application', projectId, name: `app-${n}`, spec: { image: 'nginx' } })),
+  })
   await api.db.condition.createMany({
-    data: of((resourceId) => ['Ready', 'Available', 'Draining'].map((type) => ({ resourceId, type, status: 'True', reason: 'R', message: 'm', observedGeneration: 1, lastTransitionAt: at }))).flat(),
+    data: of((resourceId) =>
+      ['Ready', 'Available', 'Draining'].map((type) => ({
+        resourceId,
+        type,
+        status: 'True',
+        reason: 'R',
+        message: 'm',
+        observedGeneration: 1,
+        lastTransitionAt: at,
+      })),
+    ).flat(),
   })
-  await api.db.conditionTransition.createMany({ data: of((resourceId) => ({ resourceId, type: 'Ready', status: 'True', reason: 'R', message: 'm', observedGeneration: 1, at })) })
-  await api.db.event.createMany({ data: of((resourceId) => ({ resourceId, projectId, severity: 'Normal', reason: 'R', message: 'm', generation: 1, at })) })
+  await api.db.conditionTransition.createMany({
+    data: of((resourceId) => ({
+      resourceId,
+      type: 'Ready',
+      status: 'True',
+      reason: 'R',
+      message: 'm',
+      observedGeneration: 1,
+      at,
+    })),
+  })
+  await api.db.event.createMany({
+    data: of((resourceId) => ({ resourceId, projectId, severity: 'Normal', reason: 'R', message: 'm', generation: 1, at })),
+  })
   await api.db.release.createMany({
-    data: of((resourceId) => [1, 2, 3].map((number) => ({ resourceId, number, generation: 1, hash: 'h', templateHash: 't', template: {}, image: 'i', resolvedImage: 'r', resolvedFrom: 'registry', servingAt: at, createdAt: at }))).flat(),
+    data: of((resourceId) =>
+      [1, 2, 3].map((number) => ({
+        resourceId,
+        number,
+        generation: 1,
+        hash: 'h',
+        templateHash: 't',
+        template: {},
+        image: 'i',
+        resolvedImage: 'r',
+        resolvedFrom: 'registry',
+        servingAt: at,
+        createdAt: at,
+      })),
+    ).flat(),
   })
-  await api.db.endpoint.createMany({ data: of((resourceId, n) => ({ resourceId, release: 3, replica: 0, node: 'n', address: `10.0.${n}.1`, state: 'ready', createdAt: at })) })
+  await api.db.endpoint.createMany({
+    data: of((resourceId, n) => ({
+      resourceId,
+      release: 3,
+      replica: 0,
+      node: 'n',
+      address: `10.0.${n}.1`,
+      state: 'ready',
+      createdAt: at,
+    })),
+  })
 })
 afterAll(() => api?.stop())
 
@@ -63,8 +112,13 @@ describe('a page of applications with everything on them', () => {
       expect(errors).toEqual([])
       expect(data.applications.edges).toHaveLength(many)
       expect(data.applications.edges.at(-1).node).toMatchObject({
-        conditions: { length: 3 }, endpoints: { length: 1 }, releases: { nodes: [{ number: 3 }, { number: 2 }], pageInfo: { hasNextPage: true } },
-        servingRelease: { number: 3 }, replicas: { desired: 1, ready: 1 }, transitions: { nodes: [{ type: 'Ready' }] }, events: { nodes: [{ reason: 'R' }] },
+        conditions: { length: 3 },
+        endpoints: { length: 1 },
+        releases: { nodes: [{ number: 3 }, { number: 2 }], pageInfo: { hasNextPage: true } },
+        servingRelease: { number: 3 },
+        replicas: { desired: 1, ready: 1 },
+        transitions: { nodes: [{ type: 'Ready' }] },
+        events: { nodes: [{ reason: 'R' }] },
       })
     })
     expect(one).toBeGreaterThan(3) // the spy sees them
@@ -77,7 +131,10 @@ describe('a page of applications with everything on them', () => {
   })
 
   it('the same field many times by aliases -> still gathered', async () => {
-    const aliases = Array.from({ length: 20 }, (_, n) => `a${n}: application(id: "app_${String(n).padStart(3, '0')}") { conditions { type } }`).join(' ')
+    const aliases = Array.from(
+      { length: 20 },
+      (_, n) => `a${n}: application(id: "app_${String(n).padStart(3, '0')}") { conditions { type } }`,
+    ).join(' ')
     expect(await statements(() => api.graphql(`{ ${aliases} }`))).toBe(3)
   })
 })

@@ -11,7 +11,8 @@ const clients: Client[] = []
 
 beforeAll(async () => {
   api = await startApi()
-  projectId = (await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)).data.projectCreate.project.id
+  projectId = (await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)).data.projectCreate
+    .project.id
 })
 afterAll(async () => {
   await api?.stop()
@@ -50,10 +51,17 @@ function follow(query: string, variables: Record<string, unknown> = {}, token: s
 
 let names = 0
 async function application(project = projectId): Promise<string> {
-  const { data } = await api.graphql(`mutation ($p: ID!, $n: String!) { applicationCreate(input: { projectId: $p, name: $n, image: "nginx" }) { application { id } } }`, { p: project, n: `app${names++}` })
+  const { data } = await api.graphql(
+    `mutation ($p: ID!, $n: String!) { applicationCreate(input: { projectId: $p, name: $n, image: "nginx" }) { application { id } } }`,
+    { p: project, n: `app${names++}` },
+  )
   return data.applicationCreate.application.id
 }
-const scale = (id: string, replicas: number) => api.graphql(`mutation ($id: ID!, $r: Int) { applicationUpdate(id: $id, input: { replicas: $r }) { userErrors { code } } }`, { id, r: replicas })
+const scale = (id: string, replicas: number) =>
+  api.graphql(`mutation ($id: ID!, $r: Int) { applicationUpdate(id: $id, input: { replicas: $r }) { userErrors { code } } }`, {
+    id,
+    r: replicas,
+  })
 
 /** A subscription listens a moment after it was asked for; what the test does must come after that. */
 const listening = () => sleep(150)
@@ -64,10 +72,14 @@ describe('resourceChanged', () => {
   it('by ids -> the present state first, then each change as it is by then, and null when it is gone', async () => {
     const [id, other] = [await application(), await application()]
     const followed = follow(changed, { ids: [id] })
-    await expect.poll(() => followed.came).toEqual([{ resourceChanged: { id, resource: { generation: 1, spec: { replicas: null } } } }])
+    await expect
+      .poll(() => followed.came)
+      .toEqual([{ resourceChanged: { id, resource: { generation: 1, spec: { replicas: null } } } }])
     await scale(other, 2)
     await scale(id, 3)
-    await expect.poll(() => followed.came.at(-1)).toEqual({ resourceChanged: { id, resource: { generation: 2, spec: { replicas: 3 } } } })
+    await expect
+      .poll(() => followed.came.at(-1))
+      .toEqual({ resourceChanged: { id, resource: { generation: 2, spec: { replicas: 3 } } } })
     await api.db.$transaction([
       api.db.tombstone.create({ data: { resourceId: id, kind: 'application', projectId, name: 'x', deletedAt: new Date() } }),
       api.db.resource.delete({ where: { id } }),
@@ -79,7 +91,8 @@ describe('resourceChanged', () => {
   })
 
   it('by project -> new resources and deleted ones, and none of another project', async () => {
-    const elsewhere = (await api.graphql(`mutation { projectCreate(input: { name: "elsewhere" }) { project { id } } }`)).data.projectCreate.project.id
+    const elsewhere = (await api.graphql(`mutation { projectCreate(input: { name: "elsewhere" }) { project { id } } }`)).data
+      .projectCreate.project.id
     const followed = follow(changed, { p: projectId })
     await listening()
     await application(elsewhere)
@@ -107,7 +120,9 @@ describe('resourceChanged', () => {
     await listening()
     const server = new pg.Client({ connectionString: api.databaseUrl })
     await server.connect()
-    const cut = await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`)
+    const cut = await server.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`,
+    )
     expect(cut.rowCount).toBe(1)
     await scale(id, 7)
     await server.end()
@@ -120,12 +135,18 @@ describe('resourceChanged', () => {
 
   it('what hangs on the resource -> read anew for each message', async () => {
     const id = await application()
-    const followed = follow(`subscription ($ids: [ID!]) { resourceChanged(ids: $ids) { resource { conditions { reason } } } }`, { ids: [id] })
+    const followed = follow(`subscription ($ids: [ID!]) { resourceChanged(ids: $ids) { resource { conditions { reason } } } }`, {
+      ids: [id],
+    })
     const reasons = () => followed.came.at(-1)?.resourceChanged.resource.conditions
     await expect.poll(reasons).toEqual([])
     for (const reason of ['Resolving', 'Running']) {
       const data = { status: 'False', reason, message: '', observedGeneration: 1, lastTransitionAt: new Date() }
-      await api.db.condition.upsert({ where: { resourceId_type: { resourceId: id, type: 'Ready' } }, create: { resourceId: id, type: 'Ready', ...data }, update: data })
+      await api.db.condition.upsert({
+        where: { resourceId_type: { resourceId: id, type: 'Ready' } },
+        create: { resourceId: id, type: 'Ready', ...data },
+        update: data,
+      })
       await api.db.$executeRaw`SELECT pg_notify('evenkeel_changes', ${id})`
       await expect.poll(reasons).toEqual([{ reason }])
     }
@@ -153,7 +174,10 @@ describe('events', () => {
 
   it('after a cursor of the query -> what came since, then what comes', async () => {
     const id = await application()
-    const { data } = await api.graphql('query ($id: ID!) { events(resourceId: $id, first: 1) { edges { cursor node { reason } } } }', { id })
+    const { data } = await api.graphql(
+      'query ($id: ID!) { events(resourceId: $id, first: 1) { edges { cursor node { reason } } } }',
+      { id },
+    )
     await scale(id, 2)
     await scale(id, 3)
     const followed = follow(events, { p: projectId, a: data.events.edges[0].cursor })
@@ -187,7 +211,8 @@ describe('events', () => {
     await listening()
     await scale(id, 2)
     await expect.poll(() => reasons(followed)).toEqual(['DesiredChanged'])
-    await api.db.$queryRaw`SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`
+    await api.db
+      .$queryRaw`SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`
     await scale(id, 3)
     await scale(id, 4)
     await expect.poll(() => followed.came.length, { timeout: 5_000 }).toBe(3)
@@ -216,7 +241,11 @@ describe('the WebSocket', () => {
   it.each<[string, string, string]>([
     ['malformed', 'subscription { nothing }', 'GRAPHQL_VALIDATION_FAILED'],
     ['too deep', `{ applications { nodes { ${'project { '.repeat(3)} id ${'} '.repeat(3)} } } }`, 'GRAPHQL_VALIDATION_FAILED'],
-    ['too many at the top', `{ ${Array.from({ length: 51 }, (_, n) => `v${n}: viewer { name }`).join(' ')} }`, 'OPERATION_TOO_LARGE'],
+    [
+      'too many at the top',
+      `{ ${Array.from({ length: 51 }, (_, n) => `v${n}: viewer { name }`).join(' ')} }`,
+      'OPERATION_TOO_LARGE',
+    ],
   ])('%s -> an error of that operation', async (_what, query, code) => {
     const followed = follow(query)
     await expect.poll(() => followed.errors).toMatchObject([{ extensions: { code } }])

@@ -64,7 +64,9 @@ export class Keyring {
     try {
       return Buffer.concat([decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()])
     } catch {
-      throw new Error(`what was sealed with key ${keyId} does not open with the key of that name: it is another key, or the text was altered`)
+      throw new Error(
+        `what was sealed with key ${keyId} does not open with the key of that name: it is another key, or the text was altered`,
+      )
     }
   }
 

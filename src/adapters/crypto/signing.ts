@@ -78,7 +78,12 @@ export function openSigned(
 ): SignedPayload {
   const key = pinned.find((k) => k.keyId === signed.keyId)
   if (!key) throw new ActionRefused(`the action is signed with key ${signed.keyId}, which this node has not pinned`)
-  const genuine = verify(null, Buffer.from(signed.payload), createPublicKey(key.publicKey), Buffer.from(signed.signature, 'base64'))
+  const genuine = verify(
+    null,
+    Buffer.from(signed.payload),
+    createPublicKey(key.publicKey),
+    Buffer.from(signed.signature, 'base64'),
+  )
   if (!genuine) throw new ActionRefused('the signature does not fit the action: it was altered, or signed by somebody else')
   const payload = signedPayloadSchema.parse(JSON.parse(signed.payload))
   if (payload.instance !== expected.instance) throw new ActionRefused(`the action is for instance ${payload.instance}`)

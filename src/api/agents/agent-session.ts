@@ -47,7 +47,13 @@ export class AgentSession {
 
   close(code: number, reason: string): void {
     clearTimeout(this.silence)
-    this.socket.close(code, Buffer.from(reason).subarray(0, reasonBytesMost).toString().replace(/\uFFFD$/, ''))
+    this.socket.close(
+      code,
+      Buffer.from(reason)
+        .subarray(0, reasonBytesMost)
+        .toString()
+        .replace(/\uFFFD$/, ''),
+    )
   }
 
   send(frame: ApiFrame): void {
@@ -61,7 +67,11 @@ export class AgentSession {
       this.log.warn({ node: this.node.id }, 'an agent sent a frame that this API does not know')
       return
     }
-    this.queue = this.queue.then(() => this.answer(frame)).catch((error: unknown) => this.log.warn({ err: error, node: this.node.id, frame: frame.type }, 'an agent was not answered'))
+    this.queue = this.queue
+      .then(() => this.answer(frame))
+      .catch((error: unknown) =>
+        this.log.warn({ err: error, node: this.node.id, frame: frame.type }, 'an agent was not answered'),
+      )
   }
 
   private async answer(frame: AgentFrame): Promise<void> {

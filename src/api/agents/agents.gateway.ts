@@ -63,7 +63,8 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
 
   private async admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const token = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    const node = token !== undefined && looksLikeToken(token, 'evn') ? await this.nodes.findByChannelToken(hashToken(token)) : null
+    const node =
+      token !== undefined && looksLikeToken(token, 'evn') ? await this.nodes.findByChannelToken(hashToken(token)) : null
     if (!node) return refuseUpgrade(socket, 401, 'Unauthorized')
     this.sockets.handleUpgrade(request, socket, head, (webSocket) => this.open(node, webSocket))
   }

@@ -23,9 +23,17 @@ export class ApplicationPlanResolver {
   })
   async applicationPlan(
     @Args('id', { type: () => ID, nullable: true, description: 'An application that exists.' }) id: string | null | undefined,
-    @Args('changes', { type: () => ApplicationUpdateInput, nullable: true, description: 'A change of it, as applicationUpdate would take it.' })
+    @Args('changes', {
+      type: () => ApplicationUpdateInput,
+      nullable: true,
+      description: 'A change of it, as applicationUpdate would take it.',
+    })
     changes: ApplicationUpdateInput | null | undefined,
-    @Args('input', { type: () => ApplicationCreateInput, nullable: true, description: 'A new one, as applicationCreate would take it.' })
+    @Args('input', {
+      type: () => ApplicationCreateInput,
+      nullable: true,
+      description: 'A new one, as applicationCreate would take it.',
+    })
     input: ApplicationCreateInput | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPlanPayload> {
@@ -54,19 +62,34 @@ async function newOne(input: ApplicationCreateInput, { loaders }: GraphqlContext
   const { spec, errors } = checkCreate(input)
   const project = await loaders.project.load(input.projectId)
   const all: ApplicationError[] = [...errors]
-  if (!project) all.push({ field: ['input', 'projectId'], message: `there is no project ${input.projectId}`, code: 'PROJECT_NOT_FOUND' })
+  if (!project)
+    all.push({ field: ['input', 'projectId'], message: `there is no project ${input.projectId}`, code: 'PROJECT_NOT_FOUND' })
   if (all.length > 0 || !spec || !project) return { errors: all }
   return { request: { resourceId: null, projectId: project.id, project: project.name, name: input.name, spec } }
 }
 
-async function existing(id: string, changes: ApplicationUpdateInput | null | undefined, { loaders }: GraphqlContext): Promise<Asked> {
+async function existing(
+  id: string,
+  changes: ApplicationUpdateInput | null | undefined,
+  { loaders }: GraphqlContext,
+): Promise<Asked> {
   const row: ResourceRow | null = await loaders.resource.load(id)
-  if (row?.kind !== 'application') return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
+  if (row?.kind !== 'application')
+    return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
   const { name, ...patch } = changes ?? {}
   const changed = changeOf(name, patch)(row.spec, row)
-  if ('refused' in changed) return { errors: changed.refused.map((e) => ({ ...e, field: e.field && ['changes', ...e.field.slice(1)] })) }
+  if ('refused' in changed)
+    return { errors: changed.refused.map((e) => ({ ...e, field: e.field && ['changes', ...e.field.slice(1)] })) }
   const project = await loaders.project.load(row.projectId)
-  return { request: { resourceId: id, projectId: row.projectId, project: project?.name ?? '', name: row.name, spec: changed.spec satisfies ApplicationSpec } }
+  return {
+    request: {
+      resourceId: id,
+      projectId: row.projectId,
+      project: project?.name ?? '',
+      name: row.name,
+      spec: changed.spec satisfies ApplicationSpec,
+    },
+  }
 }
 
 function refused(userErrors: ApplicationError[]): ApplicationPlanPayload {

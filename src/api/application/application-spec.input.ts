@@ -32,7 +32,10 @@ export class ReadinessInput {
   @Field(() => Float, { nullable: true, description: 'Seconds that a probe may take, 2 when not given.' })
   timeoutSeconds?: number | null
 
-  @Field(() => Int, { nullable: true, description: 'Failures in a row after which a ready replica counts as unready, 3 when not given.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Failures in a row after which a ready replica counts as unready, 3 when not given.',
+  })
   failureThreshold?: number | null
 }
 
@@ -45,7 +48,10 @@ export class PlacementInput {
 /** What create and update share: everything but the image, which only a create must name. */
 @InputType({ isAbstract: true })
 export abstract class ApplicationSpecInput {
-  @Field(() => [String], { nullable: true, description: "Instead of the image's entry point; an argument list, never a shell line." })
+  @Field(() => [String], {
+    nullable: true,
+    description: "Instead of the image's entry point; an argument list, never a shell line.",
+  })
   entrypoint?: string[] | null
 
   @Field(() => [String], { nullable: true, description: "Instead of the image's command; an argument list, never a shell line." })
@@ -57,25 +63,40 @@ export abstract class ApplicationSpecInput {
   @Field(() => [LabelInput], { nullable: true, description: 'Labels on the containers; the list is replaced as a whole.' })
   labels?: LabelInput[] | null
 
-  @Field(() => [Int], { nullable: true, description: 'Container ports; the first is the one that ingress and the default probe use.' })
+  @Field(() => [Int], {
+    nullable: true,
+    description: 'Container ports; the first is the one that ingress and the default probe use.',
+  })
   ports?: number[] | null
 
   @Field(() => Int, { nullable: true, description: '0 to 100, 1 when not given.' })
   replicas?: number | null
 
-  @Field(() => ReadinessInput, { nullable: true, description: 'When a replica counts as ready; a TCP connect to the first port when not given.' })
+  @Field(() => ReadinessInput, {
+    nullable: true,
+    description: 'When a replica counts as ready; a TCP connect to the first port when not given.',
+  })
   readiness?: ReadinessInput | null
 
-  @Field(() => Int, { nullable: true, description: 'Seconds that a new replica has to become ready before its release is given up, 60 when not given.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Seconds that a new replica has to become ready before its release is given up, 60 when not given.',
+  })
   startupBudgetSeconds?: number | null
 
   @Field(() => Int, { nullable: true, description: 'Seconds between the stop signal and the kill, 10 when not given.' })
   stopGraceSeconds?: number | null
 
-  @Field(() => Int, { nullable: true, description: 'Longest time that open connections keep an old replica alive, 30 when not given.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Longest time that open connections keep an old replica alive, 30 when not given.',
+  })
   drainSeconds?: number | null
 
-  @Field(() => PlacementInput, { nullable: true, description: 'Where its replicas live; the node that joined first when not given.' })
+  @Field(() => PlacementInput, {
+    nullable: true,
+    description: 'Where its replicas live; the node that joined first when not given.',
+  })
   placement?: PlacementInput | null
 }
 

@@ -20,7 +20,10 @@ export const ApplicationUserError = userErrorOf('Application', applicationCodes)
 
 @ObjectType({ description: 'The answer of the mutations on an application.' })
 export class ApplicationPayload {
-  @Field(() => Application, { nullable: true, description: 'The application as it is desired now; null when there are userErrors and it does not exist.' })
+  @Field(() => Application, {
+    nullable: true,
+    description: 'The application as it is desired now; null when there are userErrors and it does not exist.',
+  })
   application!: object | null
 
   @Field(() => [ApplicationUserError], { description: 'Why nothing was changed; empty on success.' })

@@ -16,7 +16,15 @@ import { keyErrors, writeContext } from '../graphql/write-context.js'
 import { Nudger } from '../nudge/nudger.service.js'
 import { changeErrors, createErrors } from '../resource/change-errors.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
-import { Application, ApplicationConnection, Endpoint, Release, ReleaseConnection, Replicas, Verdict } from './application.model.js'
+import {
+  Application,
+  ApplicationConnection,
+  Endpoint,
+  Release,
+  ReleaseConnection,
+  Replicas,
+  Verdict,
+} from './application.model.js'
 import { ApplicationPayload, type ApplicationCode } from './application.payload.js'
 
 type ApplicationError = UserErrorValue<ApplicationCode>
@@ -39,8 +47,10 @@ export class ApplicationResolver {
   @Query(() => ApplicationConnection, { name: 'applications', description: 'Applications, by name.' })
   async list(
     @Args() args: PageArgs,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
-    @Args('name', { type: () => String, nullable: true, description: 'Only those with this name.' }) name: string | null | undefined,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' })
+    projectId: string | null | undefined,
+    @Args('name', { type: () => String, nullable: true, description: 'Only those with this name.' })
+    name: string | null | undefined,
   ) {
     const filter = { kind, projectId: projectId ?? undefined, name: name ?? undefined } as const
     const page = await this.resources.list(filter, { first: pageSize(args), after: decodeCursor(nameCursor, args.after) })
@@ -50,7 +60,11 @@ export class ApplicationResolver {
   @Mutation(() => ApplicationPayload, { description: 'Declares an application. It runs as soon as its loop has looked.' })
   async applicationCreate(
     @Args('input', { type: () => ApplicationCreateInput, description: 'What is wanted.' }) input: ApplicationCreateInput,
-    @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
+    @Args('idempotencyKey', {
+      type: () => String,
+      nullable: true,
+      description: 'A repeated call with the same key and input answers as the first one, for a day.',
+    })
     key: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
@@ -72,7 +86,11 @@ export class ApplicationResolver {
   async applicationUpdate(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Args('input', { type: () => ApplicationUpdateInput, description: 'What is wanted.' }) input: ApplicationUpdateInput,
-    @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
+    @Args('expectedGeneration', {
+      type: () => Int,
+      nullable: true,
+      description: 'Refuse when somebody has changed it since this generation.',
+    })
     expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
@@ -84,7 +102,12 @@ export class ApplicationResolver {
       if (errors.length > 0) return { application: null, userErrors: errors }
     }
     const write = writeContext('applicationUpdate', context.actor, this.options.clock())
-    const result = await this.resources.patch<ApplicationError[]>({ id, kind }, expectedGeneration ?? null, changeOf(name, patch), write)
+    const result = await this.resources.patch<ApplicationError[]>(
+      { id, kind },
+      expectedGeneration ?? null,
+      changeOf(name, patch),
+      write,
+    )
     if (result.outcome === 'refused') return { application: await context.loaders.resource.load(id), userErrors: result.refused }
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { application: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
@@ -92,10 +115,16 @@ export class ApplicationResolver {
     return { application: result.resource, userErrors: [] }
   }
 
-  @Mutation(() => ApplicationPayload, { description: 'Asks for its deletion: containers, addresses and records go, step by step, as its conditions tell.' })
+  @Mutation(() => ApplicationPayload, {
+    description: 'Asks for its deletion: containers, addresses and records go, step by step, as its conditions tell.',
+  })
   async applicationDelete(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
-    @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
+    @Args('expectedGeneration', {
+      type: () => Int,
+      nullable: true,
+      description: 'Refuse when somebody has changed it since this generation.',
+    })
     expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
@@ -121,7 +150,10 @@ export class ApplicationResolver {
     return loaders.endpoints.load(row.id)
   }
 
-  @ResolveField(() => Release, { nullable: true, description: 'The newest release that served and was not given up; null before the first one.' })
+  @ResolveField(() => Release, {
+    nullable: true,
+    description: 'The newest release that served and was not given up; null before the first one.',
+  })
   servingRelease(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext) {
     return loaders.servingRelease.load(row.id)
   }
@@ -162,7 +194,10 @@ export class EndpointResolver {
 }
 
 /** A create's input as a spec, or what is wrong with it. */
-export function checkCreate(input: ApplicationCreateInput): { spec: ApplicationSpec | null; errors: UserErrorValue<'INVALID'>[] } {
+export function checkCreate(input: ApplicationCreateInput): {
+  spec: ApplicationSpec | null
+  errors: UserErrorValue<'INVALID'>[]
+} {
   const { projectId: _, name, ...given } = input
   const checkedName = nameSchema.safeParse(name)
   const spec = applicationSpecSchema.safeParse(withoutNulls(given))
@@ -179,7 +214,11 @@ export function changeOf(name: string | null | undefined, patch: Omit<Applicatio
     if (name !== undefined && name !== row.name)
       return {
         refused: [
-          { field: ['input', 'name'], message: `a name does not change: this one stays «${row.name}»; create another application instead`, code: 'NAME_IMMUTABLE' },
+          {
+            field: ['input', 'name'],
+            message: `a name does not change: this one stays «${row.name}»; create another application instead`,
+            code: 'NAME_IMMUTABLE',
+          },
         ],
       }
     const spec = applicationSpecSchema.safeParse(merged(current, patch))
@@ -192,5 +231,9 @@ function imageOnlyErrors(patch: object, actor: Actor): ApplicationError[] {
   if (may(actor, 'write')) return []
   return Object.entries(patch)
     .filter(([field, value]) => field !== 'image' && value !== undefined)
-    .map(([field]) => ({ field: ['input', field], message: 'this token may change the image only; this field needs the ability write', code: 'ABILITY_MISSING' }))
+    .map(([field]) => ({
+      field: ['input', field],
+      message: 'this token may change the image only; this field needs the ability write',
+      code: 'ABILITY_MISSING',
+    }))
 }

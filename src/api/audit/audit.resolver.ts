@@ -13,8 +13,10 @@ export class AuditResolver {
   @Query(() => AuditEntryConnection, { description: 'Who asked for what, newest first.' })
   async audit(
     @Args() args: PageArgs,
-    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only what was about this resource, project or token.' }) resourceId: string | null | undefined,
-    @Args('actor', { type: () => ID, nullable: true, description: 'Only what this token asked for.' }) actor: string | null | undefined,
+    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only what was about this resource, project or token.' })
+    resourceId: string | null | undefined,
+    @Args('actor', { type: () => ID, nullable: true, description: 'Only what this token asked for.' })
+    actor: string | null | undefined,
   ) {
     const filter = { resourceId: resourceId ?? undefined, actor: actor ?? undefined }
     const page = await this.repository.list(filter, { first: pageSize(args), after: decodeCursor(numberCursor, args.after) })

@@ -35,9 +35,12 @@ export class AbilityGuard implements CanActivate {
         at: new Date(this.options.clock()),
       })
     }
-    throw new GraphQLError(`${fieldName} needs the ability ${needed ?? 'admin'}, and this token has ${actor.abilities.join(', ') || 'none'}`, {
-      extensions: { code: 'FORBIDDEN' },
-    })
+    throw new GraphQLError(
+      `${fieldName} needs the ability ${needed ?? 'admin'}, and this token has ${actor.abilities.join(', ') || 'none'}`,
+      {
+        extensions: { code: 'FORBIDDEN' },
+      },
+    )
   }
 }
 

@@ -23,7 +23,8 @@ export class Authenticator {
   async authenticate(authorization: string | undefined, remoteAddress: string): Promise<Actor> {
     const actor = await this.find(authorization)
     if (actor) return actor
-    if (!this.refusals.take(remoteAddress)) throw tooMany('too many requests without a valid token from this address: wait a few seconds')
+    if (!this.refusals.take(remoteAddress))
+      throw tooMany('too many requests without a valid token from this address: wait a few seconds')
     throw new GraphQLError(
       authorization
         ? 'this token is unknown, expired or revoked'

@@ -61,7 +61,8 @@ class Follower implements AsyncIterableIterator<Told> {
   }
 
   async next(): Promise<IteratorResult<Told>> {
-    while (!this.ended && this.ids.size === 0 && this.missedSince === null) await new Promise<void>((resolve) => (this.waiting = resolve))
+    while (!this.ended && this.ids.size === 0 && this.missedSince === null)
+      await new Promise<void>((resolve) => (this.waiting = resolve))
     if (this.ended) return { done: true, value: undefined }
     const value = { ids: [...this.ids], missedSince: this.missedSince }
     this.ids = new Set()
@@ -90,7 +91,11 @@ class Follower implements AsyncIterableIterator<Told> {
  * Each item of `source` as none, one or many. No generator: returning it must end a source that waits for a change
  * which may never come.
  */
-export function expanded<In, Out>(source: AsyncIterableIterator<In>, expand: (item: In) => Promise<Out[]>, first: Out[] = []): AsyncIterableIterator<Out> {
+export function expanded<In, Out>(
+  source: AsyncIterableIterator<In>,
+  expand: (item: In) => Promise<Out[]>,
+  first: Out[] = [],
+): AsyncIterableIterator<Out> {
   const ready = [...first]
   return {
     async next() {

@@ -6,7 +6,10 @@ export type EventSeverity = (typeof EventSeverity)[keyof typeof EventSeverity]
 registerEnumType(EventSeverity, {
   name: 'EventSeverity',
   description: 'Whether an event needs attention.',
-  valuesMap: { Normal: { description: 'As it should be.' }, Warning: { description: 'Something went wrong; what is done about it follows by itself.' } },
+  valuesMap: {
+    Normal: { description: 'As it should be.' },
+    Warning: { description: 'Something went wrong; what is done about it follows by itself.' },
+  },
 })
 
 @ObjectType({ description: 'Something that happened to a resource. Kept for 30 days.' })

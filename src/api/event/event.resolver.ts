@@ -25,8 +25,10 @@ export class EventResolver {
   @Query(() => EventConnection, { name: 'events', description: 'Events, newest first.' })
   async list(
     @Args() args: PageArgs,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
-    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only those of this resource.' }) resourceId: string | null | undefined,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' })
+    projectId: string | null | undefined,
+    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only those of this resource.' })
+    resourceId: string | null | undefined,
   ) {
     const filter = { projectId: projectId ?? undefined, resourceId: resourceId ?? undefined }
     const page = await this.repository.list(filter, { first: pageSize(args), after: decodeCursor(numberCursor, args.after) })
@@ -35,12 +37,16 @@ export class EventResolver {
 
   @Subscription(() => Event, {
     name: 'events',
-    description: 'Events as they happen, oldest first. With `after` (a cursor of the query `events`) it begins with those that came since.',
+    description:
+      'Events as they happen, oldest first. With `after` (a cursor of the query `events`) it begins with those that came since.',
   })
   async follow(
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
-    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only those of this resource.' }) resourceId: string | null | undefined,
-    @Args('after', { type: () => String, nullable: true, description: 'Begin behind this event.' }) after: string | null | undefined,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' })
+    projectId: string | null | undefined,
+    @Args('resourceId', { type: () => ID, nullable: true, description: 'Only those of this resource.' })
+    resourceId: string | null | undefined,
+    @Args('after', { type: () => String, nullable: true, description: 'Begin behind this event.' })
+    after: string | null | undefined,
   ): Promise<AsyncIterableIterator<{ events: EventRow }>> {
     const filter = { projectId: projectId ?? undefined, resourceId: resourceId ?? undefined }
     const cursor = decodeCursor(numberCursor, after)

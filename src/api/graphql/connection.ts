@@ -9,7 +9,10 @@ export const pageMost = 100
 
 @ArgsType()
 export class PageArgs {
-  @Field(() => Int, { defaultValue: pageDefault, description: `How many, ${pageDefault} when not given and at most ${pageMost}.` })
+  @Field(() => Int, {
+    defaultValue: pageDefault,
+    description: `How many, ${pageDefault} when not given and at most ${pageMost}.`,
+  })
   first!: number
 
   @Field(() => String, { nullable: true, description: 'Begin behind this cursor: the endCursor of the page before.' })

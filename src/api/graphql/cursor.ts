@@ -10,7 +10,10 @@ export const nameCursor = z.object({ name: z.string(), id: z.string() })
 export const projectCursor = z.object({ name: z.string() })
 export const orphanCursor = z.object({ node: z.string(), resourceId: z.string() })
 /** Numbers that grow: events, transitions, releases, audit entries. */
-export const numberCursor = z.string().regex(/^\d{1,18}$/).transform(BigInt)
+export const numberCursor = z
+  .string()
+  .regex(/^\d{1,18}$/)
+  .transform(BigInt)
 
 /** The key in a cursor; null for no cursor. A cursor of another list, or no cursor at all, is the caller's mistake. */
 export function decodeCursor<T>(schema: z.ZodType<T>, cursor: string | null | undefined): T | null {

@@ -58,7 +58,13 @@ function refusingHeavy({ limits }: ApiOptions): ApolloServerPlugin {
       driver: ApolloDriver,
       imports: [AuthModule, LoaderModule, MetricsModule],
       inject: [API_OPTIONS, Authenticator, LoaderFactory, OperationRate, Metrics],
-      useFactory: (options: ApiOptions, authenticator: Authenticator, loaders: LoaderFactory, rate: OperationRate, metrics: Metrics): ApolloDriverConfig => {
+      useFactory: (
+        options: ApiOptions,
+        authenticator: Authenticator,
+        loaders: LoaderFactory,
+        rate: OperationRate,
+        metrics: Metrics,
+      ): ApolloDriverConfig => {
         return {
           path: '/graphql',
           autoSchemaFile: true,

@@ -40,13 +40,34 @@ export class LoaderFactory {
   /** Loaders for one operation: they remember what they read, so they must not outlive it. */
   create(): Loaders {
     return {
-      project: one((ids) => this.projects.getMany(ids), (p) => p.id),
-      resource: one((ids) => this.resources.getMany(ids), (r) => r.id),
-      token: one((ids) => this.tokens.getMany(ids), (t) => t.id),
-      conditions: many((ids) => this.conditions.ofMany(ids), (c) => c.resourceId),
-      endpoints: many((ids) => this.applications.endpointsOfMany(ids), (e) => e.resourceId),
-      servingRelease: one((ids) => this.applications.servingReleases(ids), (r) => r.resourceId),
-      nodeStatus: one((ids) => this.nodes.statusOfMany(ids), (s) => s.resourceId),
+      project: one(
+        (ids) => this.projects.getMany(ids),
+        (p) => p.id,
+      ),
+      resource: one(
+        (ids) => this.resources.getMany(ids),
+        (r) => r.id,
+      ),
+      token: one(
+        (ids) => this.tokens.getMany(ids),
+        (t) => t.id,
+      ),
+      conditions: many(
+        (ids) => this.conditions.ofMany(ids),
+        (c) => c.resourceId,
+      ),
+      endpoints: many(
+        (ids) => this.applications.endpointsOfMany(ids),
+        (e) => e.resourceId,
+      ),
+      servingRelease: one(
+        (ids) => this.applications.servingReleases(ids),
+        (r) => r.resourceId,
+      ),
+      nodeStatus: one(
+        (ids) => this.nodes.statusOfMany(ids),
+        (s) => s.resourceId,
+      ),
       releases: paged((ids, page) => this.applications.releasesOfEach(ids, page)),
       transitions: paged((ids, page) => this.conditions.transitionsOfEach(ids, page)),
       events: paged((ids, page) => this.events.ofEach(ids, page)),

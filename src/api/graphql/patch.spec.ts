@@ -16,17 +16,31 @@ describe('merged', () => {
   it('any patch -> the spec it is given is left as it was, and no null is left', () => {
     // As GraphQL gives them: a list has no null for an item.
     const value = fc.letrec((tie) => ({
-      value: fc.oneof({ depthSize: 'small' }, fc.constant(null), fc.integer(), fc.string(), fc.array(tie('value').filter((v) => v !== null), { maxLength: 3 }), fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('value'))),
+      value: fc.oneof(
+        { depthSize: 'small' },
+        fc.constant(null),
+        fc.integer(),
+        fc.string(),
+        fc.array(
+          tie('value').filter((v) => v !== null),
+          { maxLength: 3 },
+        ),
+        fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('value')),
+      ),
     })).value
     fc.assert(
-      fc.property(fc.dictionary(fc.constantFrom('a', 'b', 'c'), value), fc.dictionary(fc.constantFrom('a', 'b', 'c'), value), (start, patch) => {
-        const spec = withoutNulls(start)
-        const before = JSON.stringify(spec)
-        const result = merged(spec, patch)
-        expect(JSON.stringify(spec)).toBe(before)
-        expect(JSON.stringify(merged(result, patch))).toBe(JSON.stringify(result))
-        expect(JSON.stringify(result)).not.toMatch(/[:,[]null[,}\]]/)
-      }),
+      fc.property(
+        fc.dictionary(fc.constantFrom('a', 'b', 'c'), value),
+        fc.dictionary(fc.constantFrom('a', 'b', 'c'), value),
+        (start, patch) => {
+          const spec = withoutNulls(start)
+          const before = JSON.stringify(spec)
+          const result = merged(spec, patch)
+          expect(JSON.stringify(spec)).toBe(before)
+          expect(JSON.stringify(merged(result, patch))).toBe(JSON.stringify(result))
+          expect(JSON.stringify(result)).not.toMatch(/[:,[]null[,}\]]/)
+        },
+      ),
     )
   })
 })

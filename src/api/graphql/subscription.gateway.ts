@@ -88,9 +88,12 @@ export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplic
 
   /** The token comes in the connection's parameters, because a browser cannot set headers of a WebSocket. */
   private async connect({ extra, connectionParams }: Context<Record<string, unknown>, Session>): Promise<boolean> {
-    const given = connectionParams?.['authorization'] ?? connectionParams?.['Authorization'] ?? extra.request.headers.authorization
+    const given =
+      connectionParams?.['authorization'] ?? connectionParams?.['Authorization'] ?? extra.request.headers.authorization
     extra.authorization = typeof given === 'string' ? given : ''
-    const actor = await this.authenticator.authenticate(extra.authorization, extra.request.socket.remoteAddress ?? '').catch(() => null)
+    const actor = await this.authenticator
+      .authenticate(extra.authorization, extra.request.socket.remoteAddress ?? '')
+      .catch(() => null)
     if (!actor) return false // closes with 4403
     extra.actor = actor
     extra.recheck = setInterval(() => void this.recheck(extra), recheckMs)
@@ -103,23 +106,37 @@ export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplic
     if (!actor) extra.socket.close(CloseCode.Forbidden, 'the token is revoked or expired')
   }
 
-  private admit({ extra, subscriptions }: Context<Record<string, unknown>, Session>, payload: SubscribePayload): ExecutionArgs | readonly GraphQLError[] {
+  private admit(
+    { extra, subscriptions }: Context<Record<string, unknown>, Session>,
+    payload: SubscribePayload,
+  ): ExecutionArgs | readonly GraphQLError[] {
     const { limits } = this.options
     try {
       const { actor } = extra
       if (!actor) throw new GraphQLError('a token is needed', { extensions: { code: 'UNAUTHENTICATED' } })
       this.rate.take(actor)
       if (Object.keys(subscriptions).length > limits.subscriptionsPerConnection)
-        throw new GraphQLError(`one connection may hold ${limits.subscriptionsPerConnection} subscriptions`, { extensions: { code: 'RATE_LIMITED' } })
+        throw new GraphQLError(`one connection may hold ${limits.subscriptionsPerConnection} subscriptions`, {
+          extensions: { code: 'RATE_LIMITED' },
+        })
       const { schema } = this.schemaHost
       const document = parse(payload.query, { maxTokens: parsedTokensMost })
       const invalid = validate(schema, document)
-      if (invalid.length > 0) return invalid.map((e) => new GraphQLError(e.message, { nodes: e.nodes, extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }))
+      if (invalid.length > 0)
+        return invalid.map(
+          (e) => new GraphQLError(e.message, { nodes: e.nodes, extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }),
+        )
       const operation = getOperationAST(document, payload.operationName)
       const variables = payload.variables ?? {}
       if (operation) refuseHeavy({ schema, document, operation, variables }, limits)
       this.metrics.countOperation(operation, 'ok')
-      return { schema, document, operationName: payload.operationName, variableValues: variables, contextValue: this.contextOf(actor) }
+      return {
+        schema,
+        document,
+        operationName: payload.operationName,
+        variableValues: variables,
+        contextValue: this.contextOf(actor),
+      }
     } catch (error) {
       if (error instanceof GraphQLError) return [error]
       throw error
@@ -131,7 +148,9 @@ export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplic
     const { actor } = args.contextValue as GraphqlContext
     const stream = await createSourceEventStream(args)
     if (!(Symbol.asyncIterator in stream)) return stream
-    return expanded(stream as AsyncIterableIterator<unknown>, async (payload) => [await execute({ ...args, rootValue: payload, contextValue: this.contextOf(actor) })])
+    return expanded(stream as AsyncIterableIterator<unknown>, async (payload) => [
+      await execute({ ...args, rootValue: payload, contextValue: this.contextOf(actor) }),
+    ])
   }
 
   private contextOf(actor: Actor): GraphqlContext {

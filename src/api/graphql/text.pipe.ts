@@ -24,6 +24,6 @@ function unplainIn(value: unknown, name: string): string | null {
   if (typeof value === 'string') return isPlainText(value) || checkedElsewhere.has(name) ? null : name
   if (Array.isArray(value)) return value.map((item) => unplainIn(item, name)).find((found) => found !== null) ?? null
   if (value === null || typeof value !== 'object' || value instanceof Date) return null
-  const bad = Object.entries(value).find(([key, inner]) => /Id$/.test(key) && typeof inner === 'string' && !isPlainText(inner))
+  const bad = Object.entries(value).find(([key, inner]) => key.endsWith('Id') && typeof inner === 'string' && !isPlainText(inner))
   return bad ? `${name}.${bad[0]}` : null
 }

@@ -2,9 +2,14 @@ import type { Type } from '@nestjs/common'
 import { Field, InterfaceType, ObjectType, registerEnumType } from '@nestjs/graphql'
 import type { z } from 'zod'
 
-@InterfaceType({ description: 'Why a mutation changed nothing, in words for a person. Every mutation has its own closed set of codes.' })
+@InterfaceType({
+  description: 'Why a mutation changed nothing, in words for a person. Every mutation has its own closed set of codes.',
+})
 export abstract class UserError {
-  @Field(() => [String], { nullable: true, description: 'The path to the argument that is wrong, e.g. ["input", "env", "1", "name"]; null when no single one is.' })
+  @Field(() => [String], {
+    nullable: true,
+    description: 'The path to the argument that is wrong, e.g. ["input", "env", "1", "name"]; null when no single one is.',
+  })
   field!: string[] | null
 
   @Field(() => String, { description: 'What is wrong, and what would be right.' })

@@ -30,7 +30,9 @@ export function writeContext(
 /** An idempotency key is any text of 1 to 200 characters. */
 export function keyErrors(key: string | null | undefined): UserErrorValue<'INVALID'>[] {
   if (key === null || key === undefined || (key.length >= 1 && key.length <= keyMost && isPlainText(key))) return []
-  return [{ field: ['idempotencyKey'], message: `must have 1 to ${keyMost} characters of Unicode text without NUL`, code: 'INVALID' }]
+  return [
+    { field: ['idempotencyKey'], message: `must have 1 to ${keyMost} characters of Unicode text without NUL`, code: 'INVALID' },
+  ]
 }
 
 export function keyReusedError(operation: string): UserErrorValue<'IDEMPOTENCY_KEY_REUSED'> {

@@ -53,7 +53,8 @@ export class HealthController {
     if (silentMs > heartbeatStaleMs) throw new Error(`the local agent has sent no heartbeat for ${Math.round(silentMs / 1000)} s`)
     for (const type of canaryConditions) {
       const canary = status.reported.find((c) => c.type === type)
-      if (!canary || canary.status === 'Unknown') throw new Error(`the local agent's canary ${type} has not ended yet${canary ? `: ${canary.message}` : ''}`)
+      if (!canary || canary.status === 'Unknown')
+        throw new Error(`the local agent's canary ${type} has not ended yet${canary ? `: ${canary.message}` : ''}`)
       if (canary.status === 'False') throw new Error(`${canary.reason}: ${canary.message}`)
     }
   }

@@ -13,21 +13,44 @@ function weigh(query: string, variables: Record<string, unknown> = {}): void {
   const document = parse(query)
   const operation = document.definitions.find((d): d is OperationDefinitionNode => d.kind === Kind.OPERATION_DEFINITION)
   if (!operation) throw new Error('no operation')
-  refuseHeavy({ schema, document, operation, variables }, { ...defaultLimits, depth: 5, introspectionDepth: 7, complexity: 1_000, rootFields: 4 })
+  refuseHeavy(
+    { schema, document, operation, variables },
+    { ...defaultLimits, depth: 5, introspectionDepth: 7, complexity: 1_000, rootFields: 4 },
+  )
 }
-const nested = (depth: number) => `{ thing { ${"inner { ".repeat(depth - 2)}id${" }".repeat(depth - 2)} } }`
+const nested = (depth: number) => `{ thing { ${'inner { '.repeat(depth - 2)}id${' }'.repeat(depth - 2)} } }`
 
 describe('refuseHeavy', () => {
   it.each([
     ['depth at the limit', nested(5), null],
     ['depth above it', nested(6), 'nests 6 deep'],
-    ['depth hidden in fragments', `{ thing { ...A } } fragment A on Thing { inner { ...B } } fragment B on Thing { inner { inner { inner { id } } } }`, 'nests 6 deep'],
-    ['depth hidden in inline fragments', `{ thing { ... on Thing { inner { ... { inner { inner { inner { id } } } } } } } }`, 'nests 6 deep'],
+    [
+      'depth hidden in fragments',
+      `{ thing { ...A } } fragment A on Thing { inner { ...B } } fragment B on Thing { inner { inner { inner { id } } } }`,
+      'nests 6 deep',
+    ],
+    [
+      'depth hidden in inline fragments',
+      `{ thing { ... on Thing { inner { ... { inner { inner { inner { id } } } } } } } }`,
+      'nests 6 deep',
+    ],
     ['introspection deeper than that', `{ __schema { types { fields { type { ofType { ofType { name } } } } } } }`, null],
-    ['introspection above its own limit', `{ __schema { types { fields { type { ofType { ofType { ofType { name } } } } } } } }`, 'nests 8 deep'],
-    ['deep introspection beside something else', `{ thing { id } __schema { types { fields { type { ofType { ofType { name } } } } } } }`, 'nests 7 deep'],
+    [
+      'introspection above its own limit',
+      `{ __schema { types { fields { type { ofType { ofType { ofType { name } } } } } } } }`,
+      'nests 8 deep',
+    ],
+    [
+      'deep introspection beside something else',
+      `{ thing { id } __schema { types { fields { type { ofType { ofType { name } } } } } } }`,
+      'nests 7 deep',
+    ],
     ['four fields at the top', '{ a: thing { id } b: thing { id } c: thing { id } d: thing { id } }', null],
-    ['five fields at the top', '{ a: thing { id } b: thing { id } c: thing { id } d: thing { id } e: thing { id } }', '5 fields at its top'],
+    [
+      'five fields at the top',
+      '{ a: thing { id } b: thing { id } c: thing { id } d: thing { id } e: thing { id } }',
+      '5 fields at its top',
+    ],
     ['one page', '{ things(first: 100) { nodes { id name } } }', null],
     ['pages in pages', '{ things(first: 50) { nodes { things(first: 50) { nodes { id } } } } }', 'asks for about'],
     ['default page sizes', '{ things { nodes { things { nodes { things { nodes { id } } } } } } }', 'nests'],

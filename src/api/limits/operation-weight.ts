@@ -44,11 +44,18 @@ export function refuseHeavy(weighed: WeighedOperation, limits: Limits): void {
   const { schema, operation } = weighed
   const fragments = fragmentsOf(weighed.document)
   const top = topOf(operation.selectionSet, fragments)
-  if (top.fields > limits.rootFields) throw tooLarge(`the operation has ${top.fields} fields at its top, more than ${limits.rootFields}: send several operations`)
-  const { depth, cost } = weigher(weighed, fragments)(operation.selectionSet, schema.getRootType(operation.operation) ?? undefined)
+  if (top.fields > limits.rootFields)
+    throw tooLarge(`the operation has ${top.fields} fields at its top, more than ${limits.rootFields}: send several operations`)
+  const { depth, cost } = weigher(weighed, fragments)(
+    operation.selectionSet,
+    schema.getRootType(operation.operation) ?? undefined,
+  )
   const most = top.introspection ? limits.introspectionDepth : limits.depth
   if (depth > most) throw tooLarge(`the operation nests ${depth} deep, more than ${most}`)
-  if (cost > limits.complexity) throw tooLarge(`the operation asks for about ${cost} fields, more than ${limits.complexity}: ask for smaller pages or fewer fields`)
+  if (cost > limits.complexity)
+    throw tooLarge(
+      `the operation asks for about ${cost} fields, more than ${limits.complexity}: ask for smaller pages or fewer fields`,
+    )
 }
 
 function tooLarge(message: string): GraphQLError {
@@ -113,7 +120,8 @@ function isEntryList(node: FieldNode): boolean {
 
 function pageSizeOf(node: FieldNode, variables: Readonly<Record<string, unknown>>): number {
   const value = node.arguments?.find((a) => a.name.value === 'first')?.value
-  const size = value?.kind === Kind.VARIABLE ? variables[value.name.value] : value?.kind === Kind.INT ? Number(value.value) : undefined
+  const size =
+    value?.kind === Kind.VARIABLE ? variables[value.name.value] : value?.kind === Kind.INT ? Number(value.value) : undefined
   return typeof size === 'number' ? Math.max(1, size) : pageDefault
 }
 

@@ -21,7 +21,9 @@ export class MetricsController {
   @Get('metrics')
   async scrape(@Req() request: IncomingMessage, @Res() response: ServerResponse): Promise<void> {
     if (!local(request) && (await this.authenticator.find(request.headers.authorization)) === null) {
-      response.writeHead(401, { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' }).end('a token is needed from another machine\n')
+      response
+        .writeHead(401, { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' })
+        .end('a token is needed from another machine\n')
       return
     }
     response.writeHead(200, { 'content-type': this.metrics.contentType }).end(await this.metrics.render())

@@ -41,7 +41,8 @@ export class Metrics {
       registers,
       async collect() {
         this.reset()
-        for (const { kind, ready, outOfStep, count } of await resources.counts()) this.set({ kind, ready, out_of_step: String(outOfStep) }, count)
+        for (const { kind, ready, outOfStep, count } of await resources.counts())
+          this.set({ kind, ready, out_of_step: String(outOfStep) }, count)
       },
     })
     new Gauge({
@@ -69,7 +70,11 @@ export class Metrics {
   /** `null` for one that was refused before the schema had checked it. */
   countOperation(operation: OperationDefinitionNode | null | undefined, outcome: 'ok' | 'error'): void {
     const [first] = operation?.selectionSet.selections ?? []
-    this.operations.inc({ type: operation?.operation ?? 'invalid', field: first?.kind === Kind.FIELD ? first.name.value : '', outcome })
+    this.operations.inc({
+      type: operation?.operation ?? 'invalid',
+      field: first?.kind === Kind.FIELD ? first.name.value : '',
+      outcome,
+    })
   }
 
   get contentType(): string {

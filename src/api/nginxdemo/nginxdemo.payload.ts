@@ -18,7 +18,10 @@ export const NginxdemoUserError = userErrorOf('Nginxdemo', nginxdemoCodes)
 
 @ObjectType({ description: 'The answer of the mutations on a demo.' })
 export class NginxdemoPayload {
-  @Field(() => Nginxdemo, { nullable: true, description: 'The demo as it is desired now; null when there are userErrors and it does not exist.' })
+  @Field(() => Nginxdemo, {
+    nullable: true,
+    description: 'The demo as it is desired now; null when there are userErrors and it does not exist.',
+  })
   nginxdemo!: object | null
 
   @Field(() => [NginxdemoUserError], { description: 'Why nothing was changed; empty on success.' })

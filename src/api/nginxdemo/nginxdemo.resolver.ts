@@ -36,7 +36,8 @@ export class NginxdemoResolver {
   @Query(() => NginxdemoConnection, { name: 'nginxdemos', description: 'Demos, by name.' })
   async list(
     @Args() args: PageArgs,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' })
+    projectId: string | null | undefined,
   ) {
     const filter = { kind, projectId: projectId ?? undefined } as const
     const page = await this.resources.list(filter, { first: pageSize(args), after: decodeCursor(nameCursor, args.after) })
@@ -46,7 +47,11 @@ export class NginxdemoResolver {
   @Mutation(() => NginxdemoPayload, { description: 'Declares a demo.' })
   async nginxdemoCreate(
     @Args('input', { type: () => NginxdemoCreateInput, description: 'What is wanted.' }) input: NginxdemoCreateInput,
-    @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
+    @Args('idempotencyKey', {
+      type: () => String,
+      nullable: true,
+      description: 'A repeated call with the same key and input answers as the first one, for a day.',
+    })
     key: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
@@ -70,7 +75,11 @@ export class NginxdemoResolver {
   async nginxdemoUpdate(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Args('input', { type: () => NginxdemoUpdateInput, description: 'What is wanted.' }) input: NginxdemoUpdateInput,
-    @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
+    @Args('expectedGeneration', {
+      type: () => Int,
+      nullable: true,
+      description: 'Refuse when somebody has changed it since this generation.',
+    })
     expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
@@ -86,7 +95,11 @@ export class NginxdemoResolver {
   @Mutation(() => NginxdemoPayload, { description: 'Asks for its deletion.' })
   async nginxdemoDelete(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
-    @Args('expectedGeneration', { type: () => Int, nullable: true, description: 'Refuse when somebody has changed it since this generation.' })
+    @Args('expectedGeneration', {
+      type: () => Int,
+      nullable: true,
+      description: 'Refuse when somebody has changed it since this generation.',
+    })
     expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
@@ -107,7 +120,15 @@ export class NginxdemoResolver {
 function changeOf({ name, ...patch }: NginxdemoUpdateInput) {
   return (current: unknown, row: ResourceRow): { spec: NginxdemoSpec } | { refused: NginxdemoError[] } => {
     if (name !== undefined && name !== row.name)
-      return { refused: [{ field: ['input', 'name'], message: `a name does not change: this one stays «${row.name}»; create another demo instead`, code: 'NAME_IMMUTABLE' }] }
+      return {
+        refused: [
+          {
+            field: ['input', 'name'],
+            message: `a name does not change: this one stays «${row.name}»; create another demo instead`,
+            code: 'NAME_IMMUTABLE',
+          },
+        ],
+      }
     const spec = nginxdemoSpecSchema.safeParse(merged(current, patch))
     return spec.success ? { spec: spec.data } : { refused: invalidErrors(spec.error, ['input']) }
   }

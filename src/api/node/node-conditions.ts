@@ -39,9 +39,16 @@ export function nodeConditions(node: ResourceRow, status: NodeStatusRow | null, 
       ? condition('Heartbeat', 'Unknown', 'NeverSeen', 'its agent has not connected yet')
       : alive
         ? condition('Heartbeat', 'True', 'HeartbeatReceived', 'its agent sends heartbeats')
-        : condition('Heartbeat', 'False', 'HeartbeatMissed', `its agent has sent no heartbeat for ${Math.round(silentMs / 1000)} s; what runs there goes on running`)
+        : condition(
+            'Heartbeat',
+            'False',
+            'HeartbeatMissed',
+            `its agent has sent no heartbeat for ${Math.round(silentMs / 1000)} s; what runs there goes on running`,
+          )
   const reported = (status?.reported ?? []).map((c) =>
-    alive ? condition(c.type, c.status, c.reason, c.message) : condition(c.type, 'Unknown', 'HeartbeatMissed', `last told: ${c.reason}: ${c.message}`),
+    alive
+      ? condition(c.type, c.status, c.reason, c.message)
+      : condition(c.type, 'Unknown', 'HeartbeatMissed', `last told: ${c.reason}: ${c.message}`),
   )
   const bad = reported.find((c) => c.status === (badWhenTrue.has(c.type) ? 'True' : 'False'))
   const ready =

@@ -7,7 +7,10 @@ export class NodeStatus {
   @Field(() => String, { nullable: true, description: "The node's own network, given once and never changed." })
   subnet!: string | null
 
-  @Field(() => Date, { nullable: true, description: "When its agent was heard last, by the control plane's clock; null = never." })
+  @Field(() => Date, {
+    nullable: true,
+    description: "When its agent was heard last, by the control plane's clock; null = never.",
+  })
   lastSeenAt!: Date | null
 
   @Field(() => Int, { nullable: true, description: "Version of the agent's protocol." })

@@ -29,7 +29,12 @@ export class NodeResolver {
     const status = await loaders.nodeStatus.load(id)
     if (!status) return null
     const { memoryBytes, diskTotalBytes, diskFreeBytes, ...rest } = status
-    return { ...rest, memoryBytes: toNumber(memoryBytes), diskTotalBytes: toNumber(diskTotalBytes), diskFreeBytes: toNumber(diskFreeBytes) }
+    return {
+      ...rest,
+      memoryBytes: toNumber(memoryBytes),
+      diskTotalBytes: toNumber(diskTotalBytes),
+      diskFreeBytes: toNumber(diskFreeBytes),
+    }
   }
 }
 

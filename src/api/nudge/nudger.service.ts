@@ -49,7 +49,10 @@ export class Nudger implements OnApplicationShutdown {
       this.failedSince++
       const now = this.options.clock()
       if (now - this.loggedAt < logEveryMs) return
-      this.options.log.warn({ err: error, resource: resource.id, failed: this.failedSince }, 'could not nudge; the sweep finds what is out of step')
+      this.options.log.warn(
+        { err: error, resource: resource.id, failed: this.failedSince },
+        'could not nudge; the sweep finds what is out of step',
+      )
       this.loggedAt = now
       this.failedSince = 0
     }

@@ -10,7 +10,8 @@ export class OrphanSelector {
 }
 
 @InputType({
-  description: 'What an adopted orphan shall be. Containers do not tell what was desired, so a person says it; the resource starts paused.',
+  description:
+    'What an adopted orphan shall be. Containers do not tell what was desired, so a person says it; the resource starts paused.',
 })
 export class OrphanAdoptInput {
   @Field(() => ID, { description: 'The project that it goes into.' })

@@ -13,7 +13,11 @@ export const OrphanUserError = userErrorOf('Orphan', orphanCodes)
 
 @ObjectType({ description: 'The answer of the mutations on an orphan.' })
 export class OrphanPayload {
-  @Field(() => Reconciled, { nullable: true, description: 'The resource that the orphan became: paused when adopted, being deleted when removed; null when there are userErrors.' })
+  @Field(() => Reconciled, {
+    nullable: true,
+    description:
+      'The resource that the orphan became: paused when adopted, being deleted when removed; null when there are userErrors.',
+  })
   resource!: object | null
 
   @Field(() => [OrphanUserError], { description: 'Why nothing was changed; empty on success.' })

@@ -40,7 +40,11 @@ export class OrphanResolver {
   @Mutation(() => OrphanPayload, {
     description: 'Makes an orphan a resource again, paused: look at its plan, correct it, then resume it.',
   })
-  async orphanAdopt(@Args('orphan', { type: () => OrphanSelector, description: 'Which orphan.' }) selector: OrphanSelector, @Args('input', { type: () => OrphanAdoptInput, description: 'What is wanted.' }) input: OrphanAdoptInput, @Context() context: GraphqlContext): Promise<OrphanPayload> {
+  async orphanAdopt(
+    @Args('orphan', { type: () => OrphanSelector, description: 'Which orphan.' }) selector: OrphanSelector,
+    @Args('input', { type: () => OrphanAdoptInput, description: 'What is wanted.' }) input: OrphanAdoptInput,
+    @Context() context: GraphqlContext,
+  ): Promise<OrphanPayload> {
     const found = await this.find(selector)
     if ('errors' in found) return { resource: null, userErrors: found.errors }
     const name = nameSchema.safeParse(input.name)
@@ -51,12 +55,24 @@ export class OrphanResolver {
     ]
     if (errors.length > 0 || !spec.success) return { resource: null, userErrors: errors }
     const { kind } = found
-    const draft = { kind, projectId: input.projectId, name: input.name, spec: spec.data, paused: { reason: 'adopted from an orphan: resume it when its plan is right' } }
+    const draft = {
+      kind,
+      projectId: input.projectId,
+      name: input.name,
+      spec: spec.data,
+      paused: { reason: 'adopted from an orphan: resume it when its plan is right' },
+    }
     return this.answer(await this.take('orphanAdopt', found, draft, context), input)
   }
 
-  @Mutation(() => OrphanPayload, { description: 'Removes an orphan: it becomes a resource that is being deleted, and its usual teardown takes its containers away.' })
-  async orphanRemove(@Args('orphan', { type: () => OrphanSelector, description: 'Which orphan.' }) selector: OrphanSelector, @Context() context: GraphqlContext): Promise<OrphanPayload> {
+  @Mutation(() => OrphanPayload, {
+    description:
+      'Removes an orphan: it becomes a resource that is being deleted, and its usual teardown takes its containers away.',
+  })
+  async orphanRemove(
+    @Args('orphan', { type: () => OrphanSelector, description: 'Which orphan.' }) selector: OrphanSelector,
+    @Context() context: GraphqlContext,
+  ): Promise<OrphanPayload> {
     const found = await this.find(selector)
     if ('errors' in found) return { resource: null, userErrors: found.errors }
     const { kind, nodeName, resourceId } = found
@@ -72,23 +88,38 @@ export class OrphanResolver {
     return node
   }
 
-  private take(operation: string, { node, resourceId }: Found, draft: ResourceDraft, { actor }: GraphqlContext): Promise<OrphanResult> {
+  private take(
+    operation: string,
+    { node, resourceId }: Found,
+    draft: ResourceDraft,
+    { actor }: GraphqlContext,
+  ): Promise<OrphanResult> {
     return this.repository.take({ node, resourceId }, draft, writeContext(operation, actor, this.options.clock()))
   }
 
   private async find({ nodeId, resourceId }: OrphanSelector): Promise<Found | { errors: OrphanError[] }> {
     const orphan = await this.repository.get({ node: nodeId, resourceId })
-    if (!orphan) return { errors: [{ field: ['orphan'], message: `there is no orphan ${resourceId} on node ${nodeId}`, code: 'NOT_FOUND' }] }
+    if (!orphan)
+      return { errors: [{ field: ['orphan'], message: `there is no orphan ${resourceId} on node ${nodeId}`, code: 'NOT_FOUND' }] }
     const { kind, ...rest } = orphan
     const node = await this.resources.get(nodeId, 'node')
     if (!isReconciledKind(kind))
-      return { errors: [{ field: ['orphan'], message: `this Evenkeel does not know the kind «${kind}»: a newer one made these containers`, code: 'KIND_UNKNOWN' }] }
+      return {
+        errors: [
+          {
+            field: ['orphan'],
+            message: `this Evenkeel does not know the kind «${kind}»: a newer one made these containers`,
+            code: 'KIND_UNKNOWN',
+          },
+        ],
+      }
     return { ...rest, kind, nodeName: node?.name ?? '' }
   }
 
   private answer(result: OrphanResult, input: { projectId: string; name: string }): OrphanPayload {
     if (result.outcome === 'created') return { resource: result.resource, userErrors: [] }
-    if (result.outcome === 'orphanNotFound') return { resource: null, userErrors: [{ field: ['orphan'], message: 'the orphan is gone by now', code: 'NOT_FOUND' }] }
+    if (result.outcome === 'orphanNotFound')
+      return { resource: null, userErrors: [{ field: ['orphan'], message: 'the orphan is gone by now', code: 'NOT_FOUND' }] }
     const errors = createErrors(result, input).flatMap(({ code, ...told }): OrphanError[] =>
       code === 'NAME_TAKEN' || code === 'PROJECT_NOT_FOUND' ? [{ ...told, code }] : [],
     )
@@ -103,6 +134,10 @@ interface Found extends Omit<OrphanRow, 'kind'> {
 
 function adoptedSpec({ kind, containers, nodeName }: Found, { image, hostPort }: OrphanAdoptInput) {
   return kind === 'application'
-    ? applicationSpecSchema.safeParse({ image: image ?? undefined, replicas: Math.min(100, containers.length), placement: { node: nodeName } })
+    ? applicationSpecSchema.safeParse({
+        image: image ?? undefined,
+        replicas: Math.min(100, containers.length),
+        placement: { node: nodeName },
+      })
     : nginxdemoSpecSchema.safeParse({ hostPort: hostPort ?? undefined, ...(image ? { image } : {}) })
 }

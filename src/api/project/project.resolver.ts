@@ -27,7 +27,8 @@ export class ProjectResolver {
   @Query(() => ProjectConnection, { name: 'projects', description: 'All projects, by name.' })
   async list(
     @Args() args: PageArgs,
-    @Args('name', { type: () => String, nullable: true, description: 'Only the one with this name.' }) name: string | null | undefined,
+    @Args('name', { type: () => String, nullable: true, description: 'Only the one with this name.' })
+    name: string | null | undefined,
   ) {
     const after = decodeCursor(projectCursor, args.after)?.name ?? null
     const page = await this.projects.list({ name: name ?? undefined }, { first: pageSize(args), after })
@@ -37,20 +38,32 @@ export class ProjectResolver {
   @Mutation(() => ProjectCreatePayload, { description: 'Makes a project.' })
   async projectCreate(
     @Args('input', { type: () => ProjectCreateInput, description: 'What is wanted.' }) input: ProjectCreateInput,
-    @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input answers as the first one, for a day.' })
+    @Args('idempotencyKey', {
+      type: () => String,
+      nullable: true,
+      description: 'A repeated call with the same key and input answers as the first one, for a day.',
+    })
     key: string | null | undefined,
     @Context() { actor }: GraphqlContext,
   ): Promise<ProjectCreatePayload> {
     const name = nameSchema.safeParse(input.name)
     const errors = [...keyErrors(key), ...(name.success ? [] : invalidErrors(name.error, ['input', 'name']))]
     if (errors.length > 0) return { project: null, userErrors: errors }
-    const made = await this.projects.create(input.name, writeContext('projectCreate', actor, this.options.clock(), { key, input }))
+    const made = await this.projects.create(
+      input.name,
+      writeContext('projectCreate', actor, this.options.clock(), { key, input }),
+    )
     switch (made.outcome) {
       case 'created':
       case 'repeated':
         return { project: made.project, userErrors: [] }
       case 'nameTaken':
-        return { project: null, userErrors: [{ field: ['input', 'name'], message: `the name «${input.name}» is taken by another project`, code: 'NAME_TAKEN' }] }
+        return {
+          project: null,
+          userErrors: [
+            { field: ['input', 'name'], message: `the name «${input.name}» is taken by another project`, code: 'NAME_TAKEN' },
+          ],
+        }
       case 'keyReused':
         return { project: null, userErrors: [keyReusedError(made.operation)] }
       case 'goneSince':
@@ -59,7 +72,10 @@ export class ProjectResolver {
   }
 
   @Mutation(() => ProjectDeletePayload, { description: 'Removes an empty project.' })
-  async projectDelete(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { actor }: GraphqlContext): Promise<ProjectDeletePayload> {
+  async projectDelete(
+    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Context() { actor }: GraphqlContext,
+  ): Promise<ProjectDeletePayload> {
     const result = await this.projects.delete(id, writeContext('projectDelete', actor, this.options.clock()))
     switch (result.outcome) {
       case 'deleted':
@@ -67,10 +83,18 @@ export class ProjectResolver {
       case 'notFound':
         return { deletedId: null, userErrors: [{ field: ['id'], message: `there is no project ${id}`, code: 'NOT_FOUND' }] }
       case 'platform':
-        return { deletedId: null, userErrors: [{ field: ['id'], message: 'the platform project holds the nodes and cannot be deleted', code: 'PLATFORM' }] }
+        return {
+          deletedId: null,
+          userErrors: [
+            { field: ['id'], message: 'the platform project holds the nodes and cannot be deleted', code: 'PLATFORM' },
+          ],
+        }
       case 'notEmpty': {
         const named = result.resources.map((r) => `${r.kind} ${r.name}`).join(', ')
-        return { deletedId: null, userErrors: [{ field: ['id'], message: `it still holds ${named}: delete them first`, code: 'NOT_EMPTY' }] }
+        return {
+          deletedId: null,
+          userErrors: [{ field: ['id'], message: `it still holds ${named}: delete them first`, code: 'NOT_EMPTY' }],
+        }
       }
     }
   }

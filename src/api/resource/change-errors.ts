@@ -29,7 +29,11 @@ export function createErrors(
 }
 
 /** What a change that changed nothing because it must not tells its caller. */
-export function changeErrors(result: Exclude<ChangeResult, { outcome: 'changed' | 'unchanged' }>, kind: string, id: string): UserErrorValue<ChangeCode>[] {
+export function changeErrors(
+  result: Exclude<ChangeResult, { outcome: 'changed' | 'unchanged' }>,
+  kind: string,
+  id: string,
+): UserErrorValue<ChangeCode>[] {
   switch (result.outcome) {
     case 'notFound':
       return [{ field: ['id'], message: `there is no ${kind} ${id}`, code: 'NOT_FOUND' }]

@@ -40,7 +40,9 @@ export abstract class Reconciled {
   @Field(() => Int, { description: 'Counts the changes of what is desired, from 1. Give it back as expectedGeneration.' })
   generation!: number
 
-  @Field(() => Int, { description: 'The generation that was looked at last; lower than generation while a change is on its way.' })
+  @Field(() => Int, {
+    description: 'The generation that was looked at last; lower than generation while a change is on its way.',
+  })
   observedGeneration!: number
 
   @Field(() => Boolean, { description: 'A person stopped the loop: nothing is repaired or changed until it is resumed.' })

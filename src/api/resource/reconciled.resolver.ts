@@ -39,7 +39,10 @@ export class ReconciledResolver {
     if (!isReconciledKind(kind)) return null
     const { temporalUiUrl, temporalNamespace } = this.options.settings
     const workflowId = workflowIdOf(kind, id)
-    return { workflowId, temporalUrl: `${temporalUiUrl}/namespaces/${temporalNamespace}/workflows/${encodeURIComponent(workflowId)}` }
+    return {
+      workflowId,
+      temporalUrl: `${temporalUiUrl}/namespaces/${temporalNamespace}/workflows/${encodeURIComponent(workflowId)}`,
+    }
   }
 
   @ResolveField(() => ConditionTransitionConnection, { description: 'How its conditions changed, newest first.' })

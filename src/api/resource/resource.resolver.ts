@@ -16,11 +16,7 @@ import { Reconciled } from './reconciled.model.js'
 import { LastResult, ResourceChange, ResourcePayload, RestoreConfirmPayload, ResyncAllPayload } from './resource.payload.js'
 
 const oneLine = (most: number) =>
-  z
-    .string()
-    .min(1, 'must not be empty')
-    .max(most, `must have at most ${most} characters`)
-    .refine(isPlainText, plainTextRule)
+  z.string().min(1, 'must not be empty').max(most, `must have at most ${most} characters`).refine(isPlainText, plainTextRule)
 
 /** A listener that was deaf is told at most this many resources that changed meanwhile. */
 const caughtUpMost = 10_000
@@ -42,8 +38,14 @@ export class ResourceResolver {
     return loaders.resource.load(id)
   }
 
-  @Query(() => LastResult, { nullable: true, description: 'What the last pass of a resource came to; null for what has no loop or does not exist.' })
-  async lastResult(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { loaders }: GraphqlContext): Promise<LastResult | null> {
+  @Query(() => LastResult, {
+    nullable: true,
+    description: 'What the last pass of a resource came to; null for what has no loop or does not exist.',
+  })
+  async lastResult(
+    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Context() { loaders }: GraphqlContext,
+  ): Promise<LastResult | null> {
     const row = await loaders.resource.load(id)
     if (!row || !isReconciledKind(row.kind)) return null
     return {
@@ -57,10 +59,13 @@ export class ResourceResolver {
     }
   }
 
-  @Mutation(() => ResourcePayload, { description: 'Stops the loop of a resource: what runs goes on running, and nothing is repaired or changed.' })
+  @Mutation(() => ResourcePayload, {
+    description: 'Stops the loop of a resource: what runs goes on running, and nothing is repaired or changed.',
+  })
   async resourcePause(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
-    @Args('reason', { type: () => String, nullable: true, description: 'Told to whoever finds it paused.' }) reason: string | null | undefined,
+    @Args('reason', { type: () => String, nullable: true, description: 'Told to whoever finds it paused.' })
+    reason: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ResourcePayload> {
     const checked = oneLine(500).nullish().safeParse(reason)
@@ -70,13 +75,17 @@ export class ResourceResolver {
   }
 
   @Mutation(() => ResourcePayload, { description: 'Starts the loop of a paused resource again.' })
-  async resourceResume(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() context: GraphqlContext): Promise<ResourcePayload> {
+  async resourceResume(
+    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Context() context: GraphqlContext,
+  ): Promise<ResourcePayload> {
     const write = writeContext('resourceResume', context.actor, this.options.clock())
     return this.answer(id, await this.resources.setPaused({ id, kind: null }, false, null, write), context)
   }
 
   @Mutation(() => RestoreConfirmPayload, {
-    description: 'Resumes every resource that a restore paused. What a person paused stays paused. Look at the plans and the orphans first.',
+    description:
+      'Resumes every resource that a restore paused. What a person paused stays paused. Look at the plans and the orphans first.',
   })
   async restoreConfirm(@Context() { actor }: GraphqlContext): Promise<RestoreConfirmPayload> {
     const write = writeContext('restoreConfirm', actor, this.options.clock())
@@ -87,7 +96,8 @@ export class ResourceResolver {
   }
 
   @Mutation(() => ResourcePayload, {
-    description: 'Cancels one action of a resource, by the key that its workflow shows. It is not tried again before the resource changes.',
+    description:
+      'Cancels one action of a resource, by the key that its workflow shows. It is not tried again before the resource changes.',
   })
   async actionCancel(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
@@ -104,7 +114,15 @@ export class ResourceResolver {
   async resyncAll(@Context() { actor }: GraphqlContext): Promise<ResyncAllPayload> {
     const { ability, now } = writeContext('resyncAll', actor, this.options.clock())
     const due = await this.resources.makeAllDue(now)
-    await this.audit.record({ actor: actor.tokenId, ability, operation: 'resyncAll', resourceId: null, workflowId: null, outcome: 'ok', at: now })
+    await this.audit.record({
+      actor: actor.tokenId,
+      ability,
+      operation: 'resyncAll',
+      resourceId: null,
+      workflowId: null,
+      outcome: 'ok',
+      at: now,
+    })
     this.nudger.allSoon(due)
     return { resources: due.length, userErrors: [] }
   }
@@ -114,11 +132,15 @@ export class ResourceResolver {
       'Tells resources that changed, each as it is by then; changes that follow each other quickly come as one. With `ids` the present state comes first. Without arguments all resources.',
   })
   async resourceChanged(
-    @Args('ids', { type: () => [ID], nullable: true, description: `Only these, at most ${watchedIdsMost}.` }) ids: string[] | null | undefined,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' }) projectId: string | null | undefined,
+    @Args('ids', { type: () => [ID], nullable: true, description: `Only these, at most ${watchedIdsMost}.` })
+    ids: string[] | null | undefined,
+    @Args('projectId', { type: () => ID, nullable: true, description: 'Only those of this project.' })
+    projectId: string | null | undefined,
   ): Promise<AsyncIterableIterator<{ resourceChanged: ResourceChange }>> {
     if (ids && ids.length > watchedIdsMost)
-      throw new GraphQLError(`"ids" may name at most ${watchedIdsMost} resources: subscribe to their project instead`, { extensions: { code: 'BAD_USER_INPUT' } })
+      throw new GraphQLError(`"ids" may name at most ${watchedIdsMost} resources: subscribe to their project instead`, {
+        extensions: { code: 'BAD_USER_INPUT' },
+      })
     const filter: Filter = { ids: ids ? new Set(ids) : null, projectId: projectId ?? null }
     // Followed first, then read: what changes in between comes twice rather than never.
     const followed = this.changes.follow()
@@ -130,7 +152,10 @@ export class ResourceResolver {
     const missed = missedSince
       ? await this.resources.changedSince(
           new Date(missedSince.getTime() - 5_000), // the break may be older than its discovery
-          { ...(filter.ids ? { ids: [...filter.ids] } : {}), ...(filter.projectId === null ? {} : { projectId: filter.projectId }) },
+          {
+            ...(filter.ids ? { ids: [...filter.ids] } : {}),
+            ...(filter.projectId === null ? {} : { projectId: filter.projectId }),
+          },
           caughtUpMost,
         )
       : []
@@ -144,14 +169,19 @@ export class ResourceResolver {
     const changes: { resourceChanged: ResourceChange }[] = []
     for (const id of wanted) {
       const resource: ResourceRow | null = rows.get(id) ?? null
-      if (filter.projectId !== null && (resource?.projectId ?? (await this.resources.projectIdOf(id))) !== filter.projectId) continue
+      if (filter.projectId !== null && (resource?.projectId ?? (await this.resources.projectIdOf(id))) !== filter.projectId)
+        continue
       changes.push({ resourceChanged: { id, resource } })
     }
     return changes
   }
 
   private async answer(id: string, result: ChangeResult, { loaders }: GraphqlContext): Promise<ResourcePayload> {
-    if (!('resource' in result)) return { resource: null, userErrors: [{ field: ['id'], message: `there is no resource ${id} that has a loop`, code: 'NOT_FOUND' }] }
+    if (!('resource' in result))
+      return {
+        resource: null,
+        userErrors: [{ field: ['id'], message: `there is no resource ${id} that has a loop`, code: 'NOT_FOUND' }],
+      }
     const { kind, projectId, name } = result.resource
     const project = await loaders.project.load(projectId)
     this.nudger.soon({ id, kind, project: project?.name ?? '', name })

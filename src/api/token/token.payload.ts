@@ -17,7 +17,10 @@ export class TokenCreatePayload {
   @Field(() => ApiToken, { nullable: true, description: 'The new token; null when there are userErrors.' })
   token!: ApiToken | null
 
-  @Field(() => String, { nullable: true, description: 'The token itself, shown this once; null when an idempotency key repeats an earlier call.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'The token itself, shown this once; null when an idempotency key repeats an earlier call.',
+  })
   secret!: string | null
 
   @Field(() => [TokenUserError], { description: 'Why nothing was changed; empty on success.' })

@@ -33,7 +33,11 @@ export class TokenResolver {
   @Mutation(() => TokenCreatePayload, { description: 'Makes a token, which is shown in this answer and never again.' })
   async tokenCreate(
     @Args('input', { type: () => TokenCreateInput, description: 'What is wanted.' }) input: TokenCreateInput,
-    @Args('idempotencyKey', { type: () => String, nullable: true, description: 'A repeated call with the same key and input makes no second token, for a day.' })
+    @Args('idempotencyKey', {
+      type: () => String,
+      nullable: true,
+      description: 'A repeated call with the same key and input makes no second token, for a day.',
+    })
     key: string | null | undefined,
     @Context() { actor }: GraphqlContext,
   ): Promise<TokenCreatePayload> {
@@ -45,7 +49,10 @@ export class TokenResolver {
     const expiresAt = input.expiresAt ?? actor.expiresAt
     const made = await this.repository.create(
       { name, abilities: [...new Set(abilities)], expiresAt, hash: hashToken(secret) },
-      writeContext('tokenCreate', actor, now, { key, input: { name, abilities, expiresAt: input.expiresAt?.toISOString() ?? null } }),
+      writeContext('tokenCreate', actor, now, {
+        key,
+        input: { name, abilities, expiresAt: input.expiresAt?.toISOString() ?? null },
+      }),
     )
     switch (made.outcome) {
       case 'created':
@@ -60,7 +67,10 @@ export class TokenResolver {
   }
 
   @Mutation(() => TokenRevokePayload, { description: 'Ends a token at once. Tokens that it made live on.' })
-  async tokenRevoke(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { actor }: GraphqlContext): Promise<TokenRevokePayload> {
+  async tokenRevoke(
+    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Context() { actor }: GraphqlContext,
+  ): Promise<TokenRevokePayload> {
     const result = await this.repository.revoke(id, writeContext('tokenRevoke', actor, this.options.clock()))
     switch (result.outcome) {
       case 'revoked':
@@ -72,7 +82,12 @@ export class TokenResolver {
         return {
           token: null,
           userErrors: [
-            { field: ['id'], message: "the owner's token is not revoked but replaced: remove secrets/owner-token in the state directory and start Evenkeel again", code: 'OWNER' },
+            {
+              field: ['id'],
+              message:
+                "the owner's token is not revoked but replaced: remove secrets/owner-token in the state directory and start Evenkeel again",
+              code: 'OWNER',
+            },
           ],
         }
     }
@@ -82,13 +97,28 @@ export class TokenResolver {
 function inputErrors({ name, abilities, expiresAt }: TokenCreateInput, actor: Actor, now: number): TokenError[] {
   const errors: TokenError[] = []
   if (name.trim().length === 0 || name.length > nameMost || !isPlainText(name))
-    errors.push({ field: ['input', 'name'], message: `must have 1 to ${nameMost} characters of Unicode text without NUL`, code: 'INVALID' })
-  if (abilities.length === 0) errors.push({ field: ['input', 'abilities'], message: 'must name at least one ability', code: 'INVALID' })
+    errors.push({
+      field: ['input', 'name'],
+      message: `must have 1 to ${nameMost} characters of Unicode text without NUL`,
+      code: 'INVALID',
+    })
+  if (abilities.length === 0)
+    errors.push({ field: ['input', 'abilities'], message: 'must name at least one ability', code: 'INVALID' })
   for (const ability of abilities) {
-    if (!may(actor, ability)) errors.push({ field: ['input', 'abilities'], message: `the token that asks has not ${ability} itself`, code: 'STRONGER_THAN_MAKER' })
+    if (!may(actor, ability))
+      errors.push({
+        field: ['input', 'abilities'],
+        message: `the token that asks has not ${ability} itself`,
+        code: 'STRONGER_THAN_MAKER',
+      })
   }
-  if (expiresAt && expiresAt.getTime() <= now) errors.push({ field: ['input', 'expiresAt'], message: 'must lie in the future', code: 'INVALID' })
+  if (expiresAt && expiresAt.getTime() <= now)
+    errors.push({ field: ['input', 'expiresAt'], message: 'must lie in the future', code: 'INVALID' })
   if (expiresAt && actor.expiresAt && expiresAt > actor.expiresAt)
-    errors.push({ field: ['input', 'expiresAt'], message: `the token that asks ends at ${actor.expiresAt.toISOString()} itself`, code: 'STRONGER_THAN_MAKER' })
+    errors.push({
+      field: ['input', 'expiresAt'],
+      message: `the token that asks ends at ${actor.expiresAt.toISOString()} itself`,
+      code: 'STRONGER_THAN_MAKER',
+    })
   return errors
 }
