@@ -53,7 +53,8 @@ export class Agent {
   private readonly timers: NodeJS.Timeout[] = []
   private flying: Promise<void> = Promise.resolve()
   private readonly offset = new ClockOffset()
-  private readonly conditions = new NodeConditions()
+  // People wait for the first verdicts at a start; they are not left to the next beat.
+  private readonly conditions = new NodeConditions(() => this.channel.heartbeatNow())
   private readonly engine: NodeEngine
   private readonly network: NodeNetwork
   private readonly dns: DnsServer
@@ -174,8 +175,7 @@ export class Agent {
     void this.channel.run(signal)
     this.timers.push(setInterval(() => void this.lookAround(), sweepMs))
     this.timers.push(setInterval(() => void this.quietly(this.housekeeping.collect()), collectMs))
-    // People wait for the canary's verdict at the first start.
-    this.flying = this.canary.run().then(() => this.channel.heartbeatNow())
+    this.flying = this.canary.run()
   }
 
   observe(request: ObserveRequest): Promise<Observation> {
@@ -220,6 +220,7 @@ export class Agent {
     this.network.adopt(welcome.subnet)
     this.dns.setTtl(welcome.dnsTtlSeconds)
     void this.dns.ensure()
+    this.canary.wake()
   }
 
   private async hello(): Promise<Frame<'hello'>> {

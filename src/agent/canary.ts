@@ -39,7 +39,16 @@ export interface CanaryOptions {
  * Tells EngineSupported, ContainersReachable and DNSReachable.
  */
 export class Canary {
+  /** Ends the sleep before the next try. */
+  private awaken: () => void = () => undefined
+  private lacked = true
+
   constructor(private readonly options: CanaryOptions) {}
+
+  /** What it lacked may be there now: it tries at once. Nothing when it has its verdict. */
+  wake(): void {
+    if (this.lacked) this.awaken()
+  }
 
   /** Flies at once, and again every hour; what could not be found out is tried again soon. Returns when the agent stops. */
   async run(): Promise<void> {
@@ -49,7 +58,12 @@ export class Canary {
         log.debug({ error: String(error) }, 'the canary could not fly')
         return false
       })
-      await clock.sleep(found ? againMs : soonMs, signal).catch(() => undefined)
+      this.lacked = !found
+      const woken = new Promise<void>((resolve) => (this.awaken = resolve))
+      const slept = new AbortController()
+      const either = AbortSignal.any([signal, slept.signal])
+      await Promise.race([clock.sleep(found ? againMs : soonMs, either).catch(() => undefined), woken])
+      slept.abort()
     }
   }
 

@@ -67,7 +67,7 @@ export class Channel {
 
   /** For news that should not wait for the next beat; nothing while the API is away. */
   heartbeatNow(): void {
-    if (this.socket) void this.options.heartbeat().then((frame) => this.write(frame))
+    if (this.welcomed) void this.options.heartbeat().then((frame) => this.write(frame))
   }
 
   nudge(resources: ResourceRef[], why: string): void {

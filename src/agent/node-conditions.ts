@@ -10,8 +10,13 @@ export interface NodeCondition {
 export class NodeConditions {
   private readonly byType = new Map<string, NodeCondition>()
 
+  /** `onChange` hears of each change of a status. */
+  constructor(private readonly onChange: () => void = () => undefined) {}
+
   set(condition: NodeCondition): void {
+    const before = this.byType.get(condition.type)?.status
     this.byType.set(condition.type, condition)
+    if (before !== condition.status) this.onChange()
   }
 
   all(): NodeCondition[] {
