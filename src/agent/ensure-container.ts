@@ -1,4 +1,5 @@
 import { EngineFailure, type EngineContainer, type EngineFailureReason } from '../adapters/docker/engine.js'
+import { heldMessage } from '../reconcile/address-in-use.js'
 import type { ArgsOf, ContainerSpec, ResultOf } from '../reconcile/action.js'
 import { label, ownerOf } from '../reconcile/labels.js'
 import { ActionFailure } from './action-failure.js'
@@ -147,12 +148,7 @@ class Ensure {
     if (!failed(error, 'AddressInUse')) return error
     const mine = await this.context.engine.list({ [label.instance]: this.context.owner.instance })
     const holder = mine.find((c) => c.address === this.spec.address && c.name !== this.spec.name && c.state === 'running')
-    const by = holder ? ` by container ${holder.name}` : ''
-    return new EngineFailure(
-      'AddressInUse',
-      `address ${this.spec.address} is still held${by} after ${addressWaitMs / 1000} s`,
-      true,
-    )
+    return new EngineFailure('AddressInUse', heldMessage(this.spec.address, holder?.name ?? null, addressWaitMs / 1000), true)
   }
 
   /** The found container must be exactly the wanted one; another one with our name is never touched. */

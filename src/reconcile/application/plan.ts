@@ -5,10 +5,10 @@ import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
 import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from './desired.js'
-import { internalZone, isLive, publicationOn, revisionOf } from './publication.js'
+import { internalZone, isLive, publicationOf, publicationOn, revisionOf } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
-import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, worldOf, type Replica, type Stray, type World } from './world.js'
+import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
 const awaitReadyMs = 400
@@ -169,6 +169,7 @@ function containerSpec({ input }: World, { endpoint, containerName }: Replica, r
 }
 
 function publishes(world: World): Action[] {
+  if (showsUnknown(world)) return []
   return world.nodes
     .map(({ node, published }) => ({ node, published, publication: publicationOn(world, node) }))
     .filter(({ published, publication }) => published !== revisionOf(publication))
@@ -183,6 +184,12 @@ function publishes(world: World): Action[] {
       supersedable: false,
       summary: publication ? `publish ${publication.addresses.length} endpoints` : 'remove all endpoints',
     }))
+}
+
+/** What is shown may be what nobody knows of, and nothing else serves yet. What is to leave has to go from there, though. */
+function showsUnknown(world: World): boolean {
+  if (world.count === 0 || unknownServers(world).length === 0 || publicationOf(world)?.addresses.length !== 0) return false
+  return !world.replicas.some((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null && r.endpoint.unroutedAt === null)
 }
 
 function policies(world: World): Action[] {
@@ -206,9 +213,20 @@ function retires(world: World): Action[] {
     .filter((r) => r.container && r.endpoint.state === 'draining' && drainLeftMs(world, r) === 0)
     .map((r) => retire(world, r.endpoint.node, r.containerName, `stop replica ${r.endpoint.replica} of release ${r.endpoint.release}`))
   const strays = world.strays
-    .filter((s) => !isRouted(world, s))
+    .filter((s) => !isRouted(world, s) && !mayBeAll(world, s))
     .map((s) => retire(world, s.node, s.container.name, `remove ${s.container.name}, which nobody asked for`))
   return [...drained, ...strays]
+}
+
+/** Nothing wanted serves yet, and this one may; unless it has the name that the wanted one needs. */
+function mayBeAll(world: World, stray: Stray): boolean {
+  if (!unknownServers(world).includes(stray)) return false
+  const inTheWay = needingContainer(world).some((r) => r.containerName === stray.container.name || r.endpoint.address === stray.container.address)
+  return !inTheWay && nothingServes(world)
+}
+
+function nothingServes(world: World): boolean {
+  return world.count > 0 && !(world.replicas.some((r) => r.wanted && serves(r)) && isLive(world))
 }
 
 /** Readers may still name a stray's address: it was a replica until somebody renamed or changed it. */

@@ -1,10 +1,11 @@
 import { resultOf } from '../action.js'
+import { saysHeld } from '../address-in-use.js'
 import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
 import { isLive, leaves } from './publication.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
-import { lostImageMessage, lostReplica, resolveKey, runningForMs, serves, type Replica, type World } from './world.js'
+import { lostImageMessage, lostReplica, resolveKey, runningForMs, serves, unknownServers, type Replica, type World } from './world.js'
 
 /** Docker starts a crashing container again by itself; after this many times an unproven release is given up. */
 const restartsMost = 5
@@ -15,7 +16,7 @@ export function recordsOf(world: World): ApplicationRecord[] {
   if (release) return [release]
   const verdict = verdictOn(world)
   if (verdict) return [verdict]
-  const known = [...readiness(world), ...gone(world), ...unrouted(world), ...serving(world)]
+  const known = [...readiness(world), ...gone(world), ...displaced(world), ...unrouted(world), ...serving(world)]
   if (known.length > 0) return known
   const drained = [...drains(world), ...revived(world)]
   if (drained.length > 0) return drained
@@ -30,7 +31,8 @@ function newRelease(world: World): ApplicationRecord | null {
   const template = templateOf(desired.spec)
   const hash = templateHash(template)
   const release = {
-    number: (world.latest?.number ?? 0) + 1,
+    // Above what runs, too: a container that no record knows must not have the name of a new one.
+    number: Math.max(world.latest?.number ?? 0, ...unknownServers(world).map((s) => s.container.release)) + 1,
     generation: resource.generation,
     templateHash: hash,
     hash: shortHash([hash, resolved.resolved]),
@@ -114,6 +116,21 @@ function gone(world: World): ApplicationRecord[] {
     .filter((r) => r.endpoint.readyAt === null || r.endpoint.unroutedAt !== null)
     .filter((r) => !world.strays.some((s) => s.container.address === r.endpoint.address))
     .filter((r) => !leaves(world, r.endpoint.node) || isSilent(world, r.endpoint.node))
+    .map(({ endpoint: { release, replica } }) => ({ type: 'endpointGone', release, replica }))
+}
+
+/**
+ * Somebody else holds the address of a replica that has never served, so it gets another one. Of its own application that
+ * is seen; of anybody else, e.g. what an older database knows nothing of, the engine's refusal tells.
+ */
+function displaced(world: World): ApplicationRecord[] {
+  const unknown = new Set(unknownServers(world).map((s) => s.container.address))
+  return world.replicas
+    .filter((r) => r.endpoint.readyAt === null && r.endpoint.state !== 'draining' && !r.hidden && !r.busy && !r.ready)
+    .filter(({ endpoint: { release, replica, address } }) => {
+      const failure = world.input.failures.get(`ensure:${release}:${replica}`)
+      return unknown.has(address) || (failure !== undefined && saysHeld(failure, address))
+    })
     .map(({ endpoint: { release, replica } }) => ({ type: 'endpointGone', release, replica }))
 }
 

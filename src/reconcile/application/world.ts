@@ -144,6 +144,17 @@ export function isImageLost({ nodes }: World, node: string, release: Release): b
   return release.resolvedImage.startsWith('sha256:') && images?.[release.resolvedImage] === null && typeof byTag === 'string'
 }
 
+/**
+ * Running containers of a release that no record knows: an older database was restored, or an orphan adopted. They may
+ * be all that serves, so they stay, and stay shown, until something that is wanted serves and is shown instead.
+ */
+export function unknownServers({ strays, input }: World): Stray[] {
+  const { releases } = input.desired
+  return strays.filter(
+    ({ container: c }) => c.state === 'running' && !releases.some((r) => r.number === c.release && r.hash === c.specHash),
+  )
+}
+
 /** The first wanted replica that cannot get a container any more because its image is lost. */
 export function lostReplica(world: World): Replica | undefined {
   return world.replicas.find(
