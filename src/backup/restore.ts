@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { verifyKeyring } from '../bootstrap/master-key.js'
 import { homeAt } from '../embedded/home.js'
@@ -9,7 +9,7 @@ import { openDatabase } from '../persistence/database.js'
 import { InstallationRepository } from '../persistence/installation.repository.js'
 import { homePaths, type Settings } from '../settings.js'
 import { withOwnServer } from './database-at.js'
-import { fragmentsFolder, putStateFile } from './state-files.js'
+import { fragmentsFolder, namesIn, putStateFile } from './state-files.js'
 import { stillTrue } from './fragments.js'
 import { loadDatabase } from './load.js'
 import { masterKeyBeside, readBackup, sha256Of, stateFolder, type BackupManifest } from './manifest.js'
@@ -55,7 +55,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   await mkdir(dirname(home.path), { recursive: true, mode: 0o700 })
   const fresh = await mkdtemp(join(dirname(home.path), `.${basename(home.path)}.restoring-`))
   try {
-    await copyState(from, fresh, manifest, log)
+    await copyState(options, home.path, fresh, manifest)
     if (key !== null) await putStateFile(fresh, join('secrets', basename(homePaths(fresh).masterKey)), key)
     const load = (url: string) => loadInto(url, fresh, options, manifest, key !== null)
     const loaded = settings.databaseUrl ? await load(settings.databaseUrl) : await withOwnServer(homeAt(fresh).postgresDir, log, load)
@@ -101,23 +101,25 @@ async function readKey({ from, keyFile }: RestoreOptions, manifest: BackupManife
   return readFile(path, 'utf8')
 }
 
-async function copyState(from: string, home: string, manifest: BackupManifest, log: SetupLog): Promise<void> {
+async function copyState({ from, log }: RestoreOptions, present: string, fresh: string, manifest: BackupManifest): Promise<void> {
+  const isFragment = (path: string): boolean => path.startsWith(fragmentsFolder)
+  const backedUp = manifest.state.map((f) => f.path)
+  for (const path of backedUp.filter((p) => !isFragment(p))) await putStateFile(fresh, path, await readFile(join(from, stateFolder, path), 'utf8'))
+
   const running = await runningAddresses(manifest.instance)
-  if (running === null) log('no Docker engine answers: names of applications are shown again when they are resumed')
-  for (const { path } of manifest.state) {
-    const content = await readFile(join(from, stateFolder, path), 'utf8')
-    const kept = path.startsWith(fragmentsFolder) ? stillTrue(content, running?.get(basename(path, '.json')) ?? new Set()) : content
-    if (kept !== null) await putStateFile(home, path, kept)
+  if (running === null) return log('no Docker engine answers: names of applications are shown again when they are resumed')
+  // What the node shows now is newer than what it showed when the backup was made.
+  const shown = await namesIn(join(present, fragmentsFolder))
+  const sources = shown.length > 0 ? shown.map((name) => join(present, fragmentsFolder, name)) : backedUp.filter(isFragment).map((p) => join(from, stateFolder, p))
+  for (const source of sources) {
+    const kept = stillTrue(await readFile(source, 'utf8'), running.get(basename(source, '.json')) ?? new Set())
+    if (kept !== null) await putStateFile(fresh, join(fragmentsFolder, basename(source)), kept)
   }
 }
 
 /** `run` alone is what a refused start leaves behind. */
 async function holdsSomething(path: string): Promise<boolean> {
-  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  return names.some((name) => name !== 'run')
+  return (await namesIn(path)).some((name) => name !== 'run')
 }
 
 async function moveIntoPlace(fresh: string, home: string, now: Date): Promise<string | null> {

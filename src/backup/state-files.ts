@@ -41,7 +41,8 @@ export async function putStateFile(folder: string, path: string, content: string
   writeStateFile(join(folder, path), content)
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+/** Empty when there is no such folder. */
+export async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error

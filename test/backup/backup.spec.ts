@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testAppImage } from '../setup/test-images.js'
+import { FixtureIngress } from '../faults/fixture-ingress.js'
+import { Load } from '../faults/load.js'
 import { createProject, LiveApplication } from '../faults/live-application.js'
 import { LiveInstance, until, type OwnContainer } from '../faults/live-instance.js'
 
@@ -212,8 +214,24 @@ describe('what is lost and how it comes back', () => {
     const shown = await plan(shop)
     expect(shown.converges).toBe(true)
     expect(shown.steps.map((s) => s.verb)).toEqual(expect.arrayContaining(['ensureContainer', 'publishEndpoints', 'retireContainer']))
+    // The newer containers serve on until the older release does.
+    const ingress = await FixtureIngress.start(live.docker, join(live.home, 'agent', 'endpoints'), shop.id)
+    const load = new Load(ingress.url)
+    await until('answers of the newer release', () => (load.soFar.versions['3'] ?? 0) > 20)
     expect(await confirm()).toBe(2)
     await shop.untilSettled({ release: 1, replicas: 2 })
+    await until('answers of the older release', () => (load.soFar.versions['1'] ?? 0) > 20)
+    const { sent, lost, longestGapMs } = await load.stop()
+    await ingress.stop()
+    console.log(`older database resumed: ${sent} requests, ${lost} lost, longest gap ${longestGapMs} ms`)
+    expect(longestGapMs).toBeLessThan(2_000)
+    expect((await late?.containers())?.map((c) => c.state)).toEqual(['running'])
+  })
+
+  it('an orphan holds the address that the older database believes to be free -> another one is given', { timeout: 90_000 }, async () => {
+    const project = await createProject(live, 'fresh')
+    const fresh = await LiveApplication.create(live, project, { name: 'api', image: testAppImage('1'), replicas: 2 })
+    await fresh.untilSettled({ release: 1, replicas: 2 })
     expect((await late?.containers())?.map((c) => c.state)).toEqual(['running'])
   })
 
