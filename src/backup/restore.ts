@@ -46,7 +46,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const home = homeAt(settings.home)
   const lock = supervisorPidFile(home)
   const running = lock.running()
-  if (running !== undefined) throw new Error(`Evenkeel runs for ${home.path} (process ${running}): stop it with \`npm run down\`, or with Ctrl-C where it runs, and restore then`)
+  if (running !== undefined) throw new Error(`Evenkeel runs for ${home.path} (process ${running}): stop it with Ctrl-C where it runs, or \`kill ${running}\`, and restore then (\`npm run down\` would remove its containers)`)
   if ((await holdsSomething(home.path)) && !force)
     throw new Error(`${home.path} is not empty: restore into another EVENKEEL_HOME, or let --force set what is there aside`)
 
