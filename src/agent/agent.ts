@@ -234,6 +234,7 @@ export class Agent {
       cpuCount: availableParallelism(),
       memoryBytes: totalmem(),
       hostRoutes: await hostRoutes(bridgeName(networkName(this.config.instance))),
+      currentSubnet: this.network.subnet?.cidr ?? null,
     }
   }
 
