@@ -153,7 +153,7 @@ export async function reconcileLoop(ports: LoopPorts, failures: { count: number 
       ports.report(decision, inFlightOf(running))
       if (decision.finalized) return await settleAll(running, 'finalized')
       waitMs = waitAfter(ports, decision, running)
-      why = running.size > 0 ? [...running.keys()].join(', ') : 'a change, or the resync'
+      why = whyWaiting(decision, [...running.keys()])
     } catch (error) {
       failures.count++
       const message = error instanceof Error ? error.message : String(error)
@@ -166,6 +166,12 @@ export async function reconcileLoop(ports: LoopPorts, failures: { count: number 
     if (ports.pressure() !== 'none' && running.size === 0 && memory.settled.length === 0) return 'again'
     await ports.wait(() => memory.settled.length > told || ports.stopping(), waitMs, why)
   }
+}
+
+/** For the operator who looks at the run. */
+function whyWaiting({ requeueAfterMs }: Decision, running: string[]): string {
+  if (running.length > 0) return running.join(', ')
+  return requeueAfterMs === null ? 'a change, or the resync' : `the next look in ${Math.ceil(requeueAfterMs / 1000)} s, or a change`
 }
 
 /** Every running action has a time-out of its own, so a wait for one needs a timer only when the plan asks for an earlier look. */
