@@ -47,7 +47,10 @@ export async function reconcile(input: ReconcileInput): Promise<void> {
       if (begun?.decision) remember(begun.loaded.pass, begun.decision)
       return begun
     },
-    observe: (request) => observe(request),
+    observe: (request) => {
+      operators.looksAt(request.node)
+      return observe(request)
+    },
     decide: async (passInput) => {
       const decision = await control.decide(input.resource, passInput)
       remember(passInput.pass, decision)
@@ -128,6 +131,7 @@ function operatorView(input: ReconcileInput) {
   let decided = 'no pass has finished yet'
   let waitsFor = ''
   const recent: string[] = []
+  const nodes = new Set<string>()
 
   const render = () =>
     wf.setCurrentDetails(
@@ -142,6 +146,9 @@ function operatorView(input: ReconcileInput) {
     )
 
   return {
+    looksAt(node: string) {
+      nodes.add(node)
+    },
     waiting(why: string) {
       waitsFor = why
       render()
@@ -164,6 +171,7 @@ function operatorView(input: ReconcileInput) {
       wf.upsertSearchAttributes([
         { key: searchAttribute.ready, value: decision.ready },
         { key: searchAttribute.reason, value: decision.reason },
+        { key: searchAttribute.node, value: [...nodes].sort().join(' ') },
         { key: searchAttribute.generation, value: decision.generation },
       ])
     },
