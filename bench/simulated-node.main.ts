@@ -115,6 +115,7 @@ const executor = createExecutor({
       await publisher.publish(resource, publication, revision, aborted)
     },
     liveRevision: (resource) => publisher.liveRevision(resource),
+    names: (resource, address) => publisher.names(resource, address),
   },
   network: { ensure: () => Promise.resolve(network), forget: () => undefined },
   pulls: { admit: () => undefined, pulled: () => undefined },

@@ -46,6 +46,8 @@ export interface EndpointReaders {
   publish(resource: string, publication: Publication | null, revision: string, signal: AbortSignal): Promise<void>
   /** Revision that is live; null when there is none, or when its files were lost or damaged. */
   liveRevision(resource: string): string | null
+  /** Whether the resource's endpoints, as they are shown here, name this address. */
+  names(resource: string, address: string): boolean
 }
 
 export interface NodeNetworkSource {

@@ -75,6 +75,10 @@ export class Publisher implements EndpointReaders {
     return this.damaged(resource, fragment) ? null : revision
   }
 
+  names(resource: string, address: string): boolean {
+    return this.fragments.get(resource)?.publication.addresses.includes(address) ?? false
+  }
+
   /** All resources of which something is shown. */
   resources(): string[] {
     return [...this.fragments.keys()]

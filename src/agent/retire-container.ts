@@ -1,4 +1,4 @@
-import { EngineFailure } from '../adapters/docker/engine.js'
+import { EngineFailure, type EngineContainer } from '../adapters/docker/engine.js'
 import type { ArgsOf, ResultOf } from '../reconcile/action.js'
 import { abortable } from './abortable.js'
 import { ActionFailure } from './action-failure.js'
@@ -21,15 +21,26 @@ export async function retireContainer(
   if (!found) return { removed: false }
   requireOwn(found, owner)
   if (found.state !== 'removing') {
+    requireUnrouted(found, context)
     if (found.restartPolicy !== 'no') await tolerant(engine.setRestartPolicy(found.id, 'no'))
     // A frozen process hears no signal and would lose its grace.
     if (found.state === 'paused') await tolerant(engine.unpause(found.id))
+    requireUnrouted(found, context)
     if (found.state !== 'created' && found.state !== 'exited')
       await abortable(engine.stop(found.id, graceSeconds), context.signal)
     await engine.remove(found.id, true)
   }
   await untilGone(found.id, context)
   return { removed: true }
+}
+
+/**
+ * Planners stop nothing that is routed; but an action that hung for long may go on after its loop gave it up and routed
+ * to the container again.
+ */
+function requireUnrouted({ name, state, address }: EngineContainer, { publisher, owner }: ActionContext): void {
+  if (state !== 'running' || address === null || !publisher.names(owner.resource, address)) return
+  throw new ActionFailure('StillPublished', `${name} is not stopped: requests are sent to ${address}`, true)
 }
 
 /** Somebody else's removal may be quicker than our next step. */

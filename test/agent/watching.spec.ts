@@ -105,7 +105,7 @@ describe('observe', () => {
       node,
       engine: new DockerodeEngine('/nowhere/docker.sock'),
       prober: { track: () => undefined, stateOf: () => ({ ready: null, message: '' }), awaitReady: async () => false },
-      publisher: { publish: async () => undefined, liveRevision: () => null },
+      publisher: { publish: async () => undefined, liveRevision: () => null, names: () => false },
       connections: new ConnectionCounter({ has: () => false }),
       span: new WatchSpan(),
       clock: systemClock,
