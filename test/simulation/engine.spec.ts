@@ -26,6 +26,7 @@ const calm: Profile = {
   badImages: false,
   crashes: false,
   nodes: 1,
+  addresses: 34,
   skew: false,
 }
 

@@ -24,6 +24,8 @@ export interface Profile {
   /** Some programs end by themselves after they were ready. */
   crashes: boolean
   nodes: number
+  /** That a node's network has for replicas; few = each is soon somebody else's. */
+  addresses: number
   skew: boolean
 }
 
@@ -60,6 +62,7 @@ export function drawProfile(random: Random): Profile {
     badImages: random.chance(0.5),
     crashes: random.chance(0.3),
     nodes: random.chance(0.35) ? 2 : 1,
+    addresses: random.pick([34, 34, 3_830]),
     skew: random.chance(0.3),
   }
 }

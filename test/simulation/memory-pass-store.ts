@@ -60,7 +60,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
   /** One transaction at a time: no time passes in one, so nobody waits. */
   private last: Promise<unknown> = Promise.resolve()
 
-  constructor(private readonly options: { dnsTtlSeconds: number }) {}
+  /** `addressesMost`: fewer than a real network has, so that addresses are used again before long. */
+  constructor(private readonly options: { dnsTtlSeconds: number; addressesMost?: number }) {}
 
   claim(id: string): Promise<ClaimedPass | null> {
     return this.locked(async () => {
@@ -296,7 +297,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
     if (!node) return null
     const held = new Set([...this.heldOn(nodeId, draft.id), ...draft.endpoints.filter((e) => e.node === nodeId).map((e) => e.address)])
     const base = toNumber(node.subnet.split('/')[0] ?? '')
-    for (let n = firstFixedOffset; n < fixedAddressesEnd; n++) {
+    const end = Math.min(fixedAddressesEnd, firstFixedOffset + (this.options.addressesMost ?? Infinity))
+    for (let n = firstFixedOffset; n < end; n++) {
       const address = toText(base + n)
       if (!held.has(address) && !node.rested.has(address)) return address
     }

@@ -35,7 +35,7 @@ const quietMs = 60_000
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<SeedResult> {
   const random = new Random(seed)
   const profile = drawProfile(random)
-  const store = options.store ?? new MemoryPassStore({ dnsTtlSeconds })
+  const store = options.store ?? new MemoryPassStore({ dnsTtlSeconds, addressesMost: profile.addresses })
   const world = new World({ seed: seed + 1, profile, store, verbose: options.verbose ?? false })
   const beganAt = world.clock.now()
   let failure: string | null = null
@@ -248,6 +248,8 @@ class Scenario {
     for (const view of this.world.watch.views) {
       const here = addresses.filter((a) => view.engine.holderOf(a))
       const shown = view.ingress.get(id)
+      // An application that moved while it had no replica leaves an empty publication behind: it names nobody.
+      if (shown?.length === 0 && here.length === 0) continue
       if (shown && String([...shown].sort()) !== String(addresses)) wrong.push(`${view.node} publishes ${shown.join(' ')} instead of ${addresses.join(' ')}`)
       if (!shown && here.length > 0) wrong.push(`${view.node} publishes nothing instead of ${addresses.join(' ')}`)
     }

@@ -4,9 +4,6 @@ import { runSeed } from './scenario.js'
 const seeds = 300
 const perTest = 50
 
-/** Seeds that once found a fault of the product, each with the sentence that says which. */
-const pinned: [seed: number, found: string][] = []
-
 async function passes(seed: number): Promise<void> {
   const { failure, trace } = await runSeed(seed)
   if (failure === null) return
@@ -25,8 +22,6 @@ describe('a simulated world', () => {
     it(`seeds ${first} to ${first + perTest - 1} -> no invariant breaks, and it converges and is quiet`, { timeout: 240_000 }, async () => {
       for (let seed = first; seed < first + perTest; seed++) await passes(seed)
     })
-
-  it.each(pinned)('seed %i: %s -> passes', { timeout: 60_000 }, (seed) => passes(seed))
 
   it('one seed twice -> the same world, event by event', async () => {
     const [one, two] = [await runSeed(7), await runSeed(7)]
