@@ -38,10 +38,9 @@ export class ActionGate {
       if (container !== null) releases.push(await this.mutex.acquire(`container ${container}`, signal))
       this.open(signed)
       this.fence(payload)
-      return await this.observed(payload, run)
+      return await this.observed(payload, run).finally(() => this.tellLate(payload))
     } finally {
       for (const release of releases.reverse()) release()
-      this.tellLate(payload)
     }
   }
 

@@ -30,6 +30,8 @@ export interface SeedOptions {
 /** Back-off reaches 5 min, a time-out of a pull 30 min: what has not converged by then never will. */
 const convergeWithinMs = 45 * 60_000
 const quietMs = 60_000
+/** A task that hung on its way to an agent arrives by then. */
+const stallMostMs = 155_000
 
 /** One world from one seed: trouble for a while, then peace, in which everything must become as it is wanted. */
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<SeedResult> {
@@ -98,6 +100,7 @@ class Scenario {
   async peace(): Promise<void> {
     const { world, people } = this
     world.note('——— peace ———')
+    const peaceAt = world.clock.now()
     world.faults.calm()
     for (const node of world.nodes) {
       node.engine.comeUp()
@@ -117,8 +120,8 @@ class Scenario {
     } while (wrong.length > 0)
     world.note('——— as wanted ———')
 
-    // What is still on its way (nudges, sweeps of agents that look once more) may end.
-    await world.run(70_000)
+    // What is still on its way (nudges, sweeps of agents that look once more, late attempts) may end.
+    await world.run(Math.max(70_000, peaceAt + stallMostMs - world.clock.now()))
     const before = { passes: world.passes, changes: world.watch.changesAsked }
     await world.run(quietMs)
     wrong = await this.differences()
