@@ -26,6 +26,8 @@ export default defineConfig({
           // After the unit tests, so that timings are not those of a busy machine.
           sequence: { groupOrder: 1 },
           testTimeout: 60_000,
+          // What must become true may take its time on a busy machine; tests are never timed for speed.
+          expect: { poll: { timeout: 20_000, interval: 25 } },
           hookTimeout: 120_000,
         },
       },
