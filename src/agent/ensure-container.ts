@@ -119,6 +119,7 @@ class Ensure {
     const until = clock.now() + addressWaitMs
     let id = foundId
     let networkTries = 0
+    let remade = false
     for (;;) {
       try {
         await engine.start(id)
@@ -128,20 +129,29 @@ class Ensure {
         if (failed(error, 'NotFound')) return
         if (failed(error, 'NetworkMissing') && networkTries < 2) id = await this.reattach(id, networkTries++)
         else if (failed(error, 'AddressInUse') && clock.now() < until) await clock.sleep(addressPollMs, signal)
-        else throw await this.explained(error)
+        else if (failed(error, 'EngineError') && !remade) {
+          // The engine cannot start this one any more, e.g. because a killed engine left its task behind: a new one can start.
+          if ((await engine.inspect(id))?.state === 'running') return // it was only the answer that failed
+          remade = true
+          id = await this.remake(id)
+        } else throw await this.explained(error)
       }
     }
   }
 
   /** A container that ran before holds on to its lost network by id, so it must be made anew; one that never ran need not. */
   private async reattach(id: string, tries: number): Promise<string> {
-    const { engine, network } = this.context
+    const { network } = this.context
     network.forget()
-    const present = await network.ensure()
-    if (tries === 0) return id
+    await network.ensure()
+    return tries === 0 ? id : this.remake(id)
+  }
+
+  private async remake(id: string): Promise<string> {
+    const { engine, network } = this.context
     await engine.remove(id, true)
     this.created = true
-    return (await engine.create(this.spec, present)).id
+    return (await engine.create(this.spec, await network.ensure())).id
   }
 
   private async explained(error: unknown): Promise<unknown> {

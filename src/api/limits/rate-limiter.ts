@@ -3,11 +3,12 @@ interface Bucket {
   filledAt: number
 }
 
-/** Callers whose bucket is full again are forgotten when there are more than this. */
+/** With more callers than this the one that was silent longest is forgotten: its bucket is the likeliest to be full again. */
 const bucketsMost = 10_000
 
 /** A token bucket for each caller, in the memory of this process. */
 export class RateLimiter {
+  /** The one that asked last stands last. */
   private readonly buckets = new Map<string, Bucket>()
 
   constructor(
@@ -22,21 +23,16 @@ export class RateLimiter {
     const bucket = this.buckets.get(caller) ?? { tokens: this.burst, filledAt: now }
     bucket.tokens = Math.min(this.burst, bucket.tokens + (Math.max(0, now - bucket.filledAt) * this.perSecond) / 1_000)
     bucket.filledAt = now
-    if (!this.buckets.has(caller)) this.makeRoom(now)
+    this.buckets.delete(caller)
+    this.makeRoom()
     this.buckets.set(caller, bucket)
     if (bucket.tokens < 1) return false
     bucket.tokens -= 1
     return true
   }
 
-  private makeRoom(now: number): void {
-    if (this.buckets.size < bucketsMost) return
-    const fullAfterMs = (this.burst / this.perSecond) * 1_000
-    for (const [caller, bucket] of this.buckets) {
-      if (now - bucket.filledAt >= fullAfterMs) this.buckets.delete(caller)
-    }
-    // Many strangers at once: the oldest goes, so that memory stays bounded.
-    const [oldest] = this.buckets.keys()
-    if (this.buckets.size >= bucketsMost && oldest !== undefined) this.buckets.delete(oldest)
+  private makeRoom(): void {
+    const [silent] = this.buckets.keys()
+    if (this.buckets.size >= bucketsMost && silent !== undefined) this.buckets.delete(silent)
   }
 }
