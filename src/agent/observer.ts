@@ -42,10 +42,12 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     connections.count(request.connectionsTo),
   ])
   const observed = containers.map((c) => toObserved(c, ports))
-  ports.span.answered(ports.clock.now())
+  const now = ports.clock.now()
+  ports.span.answered(now)
   return {
     node: ports.node,
     unreachable: null,
+    observedAt: now + ports.clockOffsetMs(),
     containers: observed,
     images: Object.fromEntries(images),
     published: publisher.liveRevision(request.resource),

@@ -31,6 +31,8 @@ export interface ProbeState {
   /** null = nothing is known: there is no probe, or the agent is younger than the container and has no verdict yet. */
   ready: boolean | null
   message: string
+  /** false: the container's present run was not asked yet. */
+  asked?: boolean
 }
 
 export interface Readiness {

@@ -50,6 +50,15 @@ describe('Prober', () => {
   })
   const state = (c = container()) => prober.stateOf(c).ready
 
+  it('told of late -> says that it was not asked yet, until it was', async () => {
+    answers = () => false
+    expect(prober.stateOf(container())).toMatchObject({ ready: false, asked: false })
+    prober.track(container())
+    expect(prober.stateOf(container())).toMatchObject({ ready: false, asked: false })
+    await vi.advanceTimersByTimeAsync(1)
+    expect(prober.stateOf(container())).toEqual({ ready: false, message: 'probed' })
+  })
+
   it('paused and gone on -> asked all the time, so it turns ready again', async () => {
     prober.track(container())
     await vi.advanceTimersByTimeAsync(10)

@@ -28,6 +28,8 @@ interface Target {
   resource: ResourceRef
   ready: boolean | null
   message: string
+  /** Some probe of this run has ended. */
+  asked: boolean
   failures: number
   retryMs: number
   timer: NodeJS.Timeout | null
@@ -70,8 +72,9 @@ export class Prober implements Readiness {
     if (container.labels[label.probe] === undefined) return { ready: null, message: 'it has no probe' }
     const known = this.targets.get(container.id)
     if (container.state !== 'running') return { ready: false, message: `it is ${container.state}` }
-    if (known && known.startedAt === container.startedAt) return { ready: known.ready, message: known.message }
-    return { ready: this.firstVerdict(container.startedAt), message: 'not probed yet' }
+    if (known && known.startedAt === container.startedAt)
+      return { ready: known.ready, message: known.message, ...(known.asked ? {} : { asked: false }) }
+    return { ready: this.firstVerdict(container.startedAt), message: 'not probed yet', asked: false }
   }
 
   async awaitReady(container: EngineContainer, ms: number, signal: AbortSignal): Promise<boolean> {
@@ -132,6 +135,7 @@ export class Prober implements Readiness {
       resource: { kind: container.labels[label.kind] ?? '', resource: container.labels[label.resource] ?? '' },
       ready: this.firstVerdict(startedAt),
       message: 'not probed yet',
+      asked: false,
       failures: 0,
       retryMs: firstRetryMs,
       timer: null,
@@ -179,6 +183,7 @@ export class Prober implements Readiness {
 
   private settle(target: Target, ok: boolean, message: string): void {
     target.message = message
+    target.asked = true
     target.failures = ok ? 0 : target.failures + 1
     if (ok) this.turn(target, true)
     else if (target.ready !== false && target.failures >= target.probe.failureThreshold) this.turn(target, false)

@@ -21,12 +21,19 @@ export interface ObservedContainer {
   restartPolicy: string
   address: string | null
   /** What the prober found last; `ready` is null while nothing is known (also when there is no probe). */
-  probe: { ready: boolean | null; message: string }
+  probe: {
+    ready: boolean | null
+    message: string
+    /** false: its present run was not asked yet. Absent = it was. */
+    asked?: boolean
+  }
 }
 
 export interface NodeObservation {
   node: string
   unreachable: null
+  /** When it was read, by the clock of `startedAt`: it may be decided on much later. Absent = just now. */
+  observedAt?: number
   containers: ObservedContainer[]
   /** By reference as asked: the local image's id, or null when it is not there. */
   images: Record<string, string | null>

@@ -138,7 +138,8 @@ function hopeful(observation: Observation): Observation {
   const containers = observation.containers.map((c) =>
     c.state === 'running' && c.probe.ready === false ? { ...c, probe: { ready: true, message: '' } } : c,
   )
-  return { ...observation, containers, connections: {} }
+  const { observedAt: _, ...timeless } = observation
+  return { ...timeless, containers, connections: {} }
 }
 
 /** A pass: records are written and plan is asked again until it only wants actions. */

@@ -1171,6 +1171,30 @@ describe('planApplication', () => {
     expect(pass.actions).not.toContain('ensure:1:0')
   })
 
+  describe('the start-up budget is over', () => {
+    const late = (probe: { ready: boolean; message: string; asked?: boolean }, seenAgoMs: number) => {
+      const setup = { ...changing(1), endpoints: [endpointOf(1, 0, 'ready'), endpointOf(2, 0, 'starting')] }
+      const young = containerOf(setup.releases[1] ?? r1, 0, fresh({ startedAt: epoch - 90_000, probe }))
+      const input = inputOf({ ...setup, containers: [...setup.containers, young] })
+      return passOf({ ...input, observed: input.observed.map((o) => ({ ...o, observedAt: epoch - seenAgoMs })) })
+    }
+
+    it('the replica was asked and is not ready -> verdict', () =>
+      expect(late({ ready: false, message: '503' }, 0).records).toContain('verdict 2 ReadinessTimeout'))
+
+    it('only by now, not when it was seen -> no verdict on what may be ready since, another look when it was due', () => {
+      const pass = late({ ready: false, message: '503' }, 50_000)
+      expect(pass.records).not.toContain('verdict 2 ReadinessTimeout')
+      expect(pass.requeueAfterMs).toBe(20_000)
+    })
+
+    it('nobody has asked the replica yet -> no verdict, another look soon', () => {
+      const pass = late({ ready: false, message: 'not probed yet', asked: false }, 0)
+      expect(pass.records).not.toContain('verdict 2 ReadinessTimeout')
+      expect(pass.requeueAfterMs).toBe(1_000)
+    })
+  })
+
   it('a new replica ended while nobody watched, as by a reboot -> started again, no verdict', () => {
     const setup = { ...changing(1), endpoints: [endpointOf(1, 0, 'ready'), endpointOf(2, 0, 'starting')] }
     const containers = [...setup.containers, containerOf(setup.releases[1] ?? r1, 0, exited(137, { endedUnseen: true }))]

@@ -18,6 +18,7 @@ const agentAwayPollMs = 10_000
 /** Nobody tells when another resource gives an address back. */
 const addressesPollMs = 10_000
 const shortestWaitMs = 50
+const firstProbeMs = 1_000
 
 /**
  * resolve → pull → create → ready → publish → drained → stop → remove, none of it remembered: each pass asks of
@@ -273,18 +274,20 @@ function drainLeftMs(world: World, { endpoint, container }: Replica): number | n
 }
 
 function requeueAfterMs(world: World): number | null {
-  const { observed, now, desired } = world.input
+  const { observed, desired } = world.input
   const budgetMs = (desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1000
   const waits: (number | null)[] = []
   for (const o of observed) {
     if (o.unreachable !== null) waits.push(o.unreachable === 'DockerUnreachable' ? engineAwayPollMs : agentAwayPollMs)
   }
   for (const replica of world.replicas) {
-    const { endpoint, container, release, ready } = replica
+    const { endpoint, container, release, ready, seenAt } = replica
     if (endpoint.state === 'draining') waits.push(drainLeftMs(world, replica))
     else if (container && release && !ready && container.state === 'running') {
-      const ran = runningForMs(container, now)
+      const ran = runningForMs(container, seenAt)
       waits.push((probeOf(release.template) ? budgetMs : minimumReadyMs) - ran)
+      // Its first answer may be "not ready", which is no news that anybody would tell.
+      if (container.probe.asked === false) waits.push(firstProbeMs)
     }
   }
   const unlooked = needingContainer(world).some((r) => !r.container && localImage(world, r) === undefined)

@@ -80,12 +80,12 @@ function crashCause({ container, endpoint, ready }: Replica): Cause | null {
   return { reason: 'CrashLoop', message: `replica ${endpoint.replica} was restarted ${container.restartCount} times${code}` }
 }
 
-function budgetCause(world: World, { container, endpoint, ready, busy }: Replica): Cause | null {
+function budgetCause(world: World, { container, endpoint, ready, busy, seenAt }: Replica): Cause | null {
   if (!container || ready || busy || container.state !== 'running') return null
   // An agent that was away knows nothing yet: silence is no failed probe.
-  if (container.probe.ready === null) return null
+  if (container.probe.ready === null || container.probe.asked === false) return null
   const budget = world.input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds
-  if (runningForMs(container, world.input.now) < budget * 1000) return null
+  if (runningForMs(container, seenAt) < budget * 1000) return null
   const last = container.probe.message ? `; the last probe said: ${container.probe.message}` : ''
   return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} was not ready within ${budget} s${last}` }
 }

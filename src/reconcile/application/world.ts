@@ -20,6 +20,8 @@ export interface Replica {
   ready: boolean
   /** Belongs to the target release and the wanted number. */
   wanted: boolean
+  /** When its container was seen, by the clock of its start: a pass may be decided long after it observed. */
+  seenAt: number
   /** An action that changes its container is running. */
   busy: boolean
 }
@@ -105,13 +107,15 @@ function replicaOf(
   const container = node?.containers.find(
     (c) => sameReplica(c, endpoint) && c.name === name && isOf(c, release) && sameAddress(c, endpoint),
   )
+  const seenAt = node?.observedAt ?? now
   return {
     endpoint,
     release,
     containerName: name,
     container,
     hidden: node === undefined,
-    ready: container !== undefined && readyNow(container, release, endpoint, now),
+    ready: container !== undefined && readyNow(container, release, endpoint, seenAt),
+    seenAt,
     wanted: release !== undefined && release.number === target?.number && endpoint.replica < count,
     busy: busy.has(name),
   }
@@ -127,9 +131,9 @@ function sameAddress(container: ObservedContainer, endpoint: Endpoint): boolean 
   return container.address === null || container.address === endpoint.address
 }
 
-function readyNow(container: ObservedContainer, release: Release | undefined, endpoint: Endpoint, now: number): boolean {
+function readyNow(container: ObservedContainer, release: Release | undefined, endpoint: Endpoint, seenAt: number): boolean {
   if (container.state !== 'running') return false
-  if (release && probeOf(release.template) === null) return runningForMs(container, now) >= minimumReadyMs
+  if (release && probeOf(release.template) === null) return runningForMs(container, seenAt) >= minimumReadyMs
   // The prober has just started and knows nothing yet: what was ready stays ready, what was not does not become it.
   return container.probe.ready ?? endpoint.state === 'ready'
 }
@@ -165,8 +169,8 @@ export function lostReplica(world: World): Replica | undefined {
 export const lostImageMessage = ({ release }: Replica) =>
   `${release?.resolvedImage} was removed from the node, and ${release?.template.image} is another image now`
 
-export function runningForMs(container: ObservedContainer, now: number): number {
-  return container.startedAt === null ? 0 : now - container.startedAt
+export function runningForMs(container: ObservedContainer, seenAt: number): number {
+  return container.startedAt === null ? 0 : seenAt - container.startedAt
 }
 
 export function serves(replica: Replica): boolean {
