@@ -62,7 +62,7 @@ export function drawProfile(random: Random): Profile {
     badImages: random.chance(0.5),
     crashes: random.chance(0.3),
     nodes: random.chance(0.35) ? 2 : 1,
-    addresses: random.pick([34, 34, 3_830]),
+    addresses: random.pick([24, 34, 3_830]),
     skew: random.chance(0.3),
   }
 }
@@ -102,6 +102,10 @@ export class Faults implements EngineFaults, TransportFaults {
 
   removalMs(): number {
     return this.hit(this.profile.slowRemoval) ? this.random.between(300, 12_000) : this.random.between(5, 60)
+  }
+
+  creationMs(): number {
+    return this.hit(this.profile.engineSlow) ? this.random.between(500, 12_000) : this.random.between(0.5, 30)
   }
 
   losesEvent(): boolean {

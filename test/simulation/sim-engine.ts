@@ -45,6 +45,8 @@ export interface EngineFaults {
   losesAnswer(): boolean
   /** How long a removal leaves the container behind as `removing`. */
   removalMs(): number
+  /** How long a container is being made, its name taken already. */
+  creationMs(): number
   losesEvent(): boolean
   doublesEvent(): boolean
   registryAway(): boolean
@@ -69,6 +71,7 @@ const restartLongestMs = 60_000
 /** A model of one Docker engine and the programs in its containers. */
 export class SimEngine implements NodeEngine {
   readonly containers = new Map<string, SimContainer>()
+  private readonly reserved = new Set<string>()
   readonly localImages = new Set<SimImage>()
   /** Ports that processes outside Docker hold. */
   readonly heldPorts = new Set<number>()
@@ -120,16 +123,29 @@ export class SimEngine implements NodeEngine {
     })
   }
 
-  create(spec: ContainerSpec): Promise<{ id: string }> {
+  async create(spec: ContainerSpec): Promise<{ id: string }> {
     this.witness.asked('create', null, spec.name)
-    return this.call(() => {
-      const taken = this.byName(spec.name)
-      if (taken) throw new EngineFailure('NameTaken', `the container name "/${spec.name}" is already in use by container "${taken.id}"`, true)
+    const { made } = await this.call(() => {
+      const taken = this.byName(spec.name)?.id ?? (this.reserved.has(spec.name) ? 'not seen yet' : undefined)
+      if (taken) throw new EngineFailure('NameTaken', `the container name "/${spec.name}" is already in use by container "${taken}"`, true)
       const image = this.local(spec.image)
       if (!image) throw new EngineFailure('ImageMissing', `No such image: ${spec.image}`, true)
       if (!this.network) throw new EngineFailure('NetworkMissing', 'network not found', true)
-      return { id: this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts).id }
+      return { made: this.make(spec, image) }
     })
+    const id = await made
+    if (id === null) throw this.unreachable()
+    return { id }
+  }
+
+  /** The name is taken at once; the container is there for others to see a moment later, whoever may wait for it. */
+  private async make(spec: ContainerSpec, image: SimImage): Promise<string | null> {
+    const life = this.life
+    this.reserved.add(spec.name)
+    await this.clock.sleep(this.faults.creationMs())
+    this.reserved.delete(spec.name)
+    if (this.life !== life) return null
+    return this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts).id
   }
 
   async start(nameOrId: string): Promise<void> {
