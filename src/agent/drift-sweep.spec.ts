@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { EngineContainer, EngineEvent } from '../adapters/docker/engine.js'
+import { EngineFailure, type EngineContainer, type EngineEvent } from '../adapters/docker/engine.js'
 import type { ContainerSummary } from '../adapters/docker/node-engine.js'
 import { label } from '../reconcile/labels.js'
 import { DriftSweep, type InventoryEntry } from './drift-sweep.js'
@@ -18,6 +18,7 @@ describe('DriftSweep', () => {
   let sweep: DriftSweep
   let known: Set<string>
   let published: string[]
+  let away: boolean
 
   beforeEach(() => {
     now = 1_000_000
@@ -28,11 +29,16 @@ describe('DriftSweep', () => {
     listed = 0
     known = new Set()
     published = []
+    away = false
     told = new ToldStates()
     sweep = new DriftSweep({
       instance: 'i',
       engine: {
-        summaries: async () => (listed++, list),
+        summaries: async () => {
+          listed++
+          if (away) throw new EngineFailure('DockerUnreachable', 'gone', true)
+          return list
+        },
         inspect: async (id) => (inspected++, { id } as EngineContainer),
       },
       clock: { now: () => now, sleep: async () => undefined },
@@ -66,6 +72,19 @@ describe('DriftSweep', () => {
     now += 30_000
     return nudged
   }
+
+  it('the engine stays away -> each resource is told once; a short break tells nobody', async () => {
+    list = [container('app_a'), container('app_b')]
+    await run()
+    away = true
+    expect(await run()).toEqual([])
+    away = false
+    expect(await run()).toEqual([])
+    away = true
+    await run()
+    expect(await run()).toEqual(['app_a', 'app_b'])
+    expect(await run()).toEqual([])
+  })
 
   it('the first look -> everything once; then nothing while nothing changes', async () => {
     list = [container('app_a'), container('app_b')]

@@ -1,3 +1,4 @@
+import { EngineFailure } from '../adapters/docker/engine.js'
 import type { ContainerSummary, NodeEngine } from '../adapters/docker/node-engine.js'
 import { kindOfId } from '../reconcile/kind.js'
 import { label } from '../reconcile/labels.js'
@@ -7,6 +8,9 @@ import type { Clock, ResourceRef } from './ports.js'
 import type { Prober } from './prober.js'
 import { systemKind } from './system-kind.js'
 import { resourceOf, type ToldStates } from './told-states.js'
+
+/** A restart of the engine takes about as long, and is nothing to tell of. */
+const awayAfterMs = 3_000
 
 export interface InventoryEntry extends ResourceRef {
   containers: string[]
@@ -33,6 +37,8 @@ export interface DriftSweepPorts {
 export class DriftSweep {
   private current: Promise<void> | null = null
   private again = false
+  private awaySince: number | null = null
+  private awayTold = false
 
   constructor(private readonly ports: DriftSweepPorts) {}
 
@@ -51,10 +57,23 @@ export class DriftSweep {
       this.again = false
       try {
         await this.look()
+        this.awaySince = null
+        this.awayTold = false
       } catch (error) {
+        this.failed(error)
         this.ports.log.debug({ error: String(error) }, 'the containers could not be listed')
       }
     } while (this.again)
+  }
+
+  /** What rests has no pass of its own that would notice: each resource is told when the engine stays away. */
+  private failed(error: unknown): void {
+    if (!(error instanceof EngineFailure) || error.reason !== 'DockerUnreachable') return
+    const { clock, told, nudges } = this.ports
+    this.awaySince ??= clock.now()
+    if (this.awayTold || clock.now() - this.awaySince < awayAfterMs) return
+    this.awayTold = true
+    for (const resource of told.everyResource()) nudges.nudge(resource, 'the engine is away')
   }
 
   private async look(): Promise<void> {

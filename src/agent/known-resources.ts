@@ -19,6 +19,10 @@ export class KnownResources {
     }
   }
 
+  all(): ResourceRef[] {
+    return [...this.known.values()]
+  }
+
   add(ref: ResourceRef): void {
     if (this.known.has(ref.resource)) return
     this.known.set(ref.resource, ref)

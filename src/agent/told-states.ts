@@ -38,6 +38,12 @@ export class ToldStates {
   /** `known` outlives the agent; without it the next one does not miss what vanished meanwhile. */
   constructor(private readonly known: KnownResources | null = null) {}
 
+  /** All that have containers here as far as we know, also when the engine cannot be asked. */
+  everyResource(): ResourceRef[] {
+    const all = [...(this.known?.all() ?? []), ...[...this.told.values()].map((t) => t.resource)]
+    return [...new Map(all.map((ref) => [ref.resource, ref])).values()]
+  }
+
   byEvent(event: EngineEvent, at: number): void {
     if (event.action === 'create') this.known?.add(resourceOf(event.labels))
     if (event.action === 'destroy') return void this.told.delete(event.containerId)
