@@ -37,7 +37,11 @@ export class FixtureIngress {
     await this.docker.getContainer(this.container.id).start().catch((error: { statusCode?: number }) => {
       if (error.statusCode !== 304) throw error
     })
-    await until('an answer of the ingress', () => fetch(this.url, { signal: AbortSignal.timeout(1_000) }).then(() => true, () => false), 20_000)
+    const answers = () => fetch(this.url, { signal: AbortSignal.timeout(5_000) }).then(() => true, () => false)
+    await until('an answer of the ingress', answers, 20_000).catch(async (error: Error) => {
+      const said = await this.docker.getContainer(this.container.id).logs({ stdout: true, stderr: true, tail: 5 })
+      throw new Error(`${error.message}; it said: ${said.toString('utf8')}`)
+    })
   }
 
   async stop(): Promise<void> {

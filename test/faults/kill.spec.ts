@@ -17,7 +17,7 @@ describe('kill -9 in the middle of a roll-out, under load', () => {
     live = await LiveInstance.prepare()
     await live.up()
     const project = await createProject(live, 'faults')
-    app = await LiveApplication.create(live, project, { name: 'web', image: testAppImage('1'), replicas: 2, drainSeconds: 5, stopGraceSeconds: 5 })
+    app = await LiveApplication.create(live, project, { name: 'web', image: testAppImage('1'), replicas: 2, drainSeconds: 3, stopGraceSeconds: 3 })
     await app.untilSettled({ release, replicas: 2 })
     ingress = await FixtureIngress.start(live.docker, join(live.home, 'agent', 'endpoints'), app.id)
   }, 180_000)
