@@ -42,6 +42,12 @@ describe('containers of a release that no record knows', () => {
   })
 })
 
+it('a replica was cut off from the network -> leaves, and is made anew at its address', () => {
+  const [cut] = old.containers ?? []
+  expect(cut).toBeDefined()
+  expect(keys({ ...old, containers: cut ? [{ ...cut, address: null }] : [] })).toContain(retire(1, 0))
+})
+
 describe('an address that somebody else holds', () => {
   const starting = { ...old, endpoints: [endpointOf(1, 0, 'starting', { readyAt: null })], containers: [] }
   const held = (address: string) => [failureOf('ensure:1:0', { reason: 'AddressInUse', message: heldMessage(address, null, 5) })]

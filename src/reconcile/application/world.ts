@@ -126,9 +126,12 @@ function isOf(container: ObservedContainer, release: Release | undefined): boole
   return release === undefined || container.specHash === release.hash
 }
 
-/** A container at another address than its endpoint's would be published where it is not. */
+/**
+ * A container at another address than its endpoint's would be published where it is not; one that runs without any was
+ * cut off from the network, and nobody can ever reach it.
+ */
 function sameAddress(container: ObservedContainer, endpoint: Endpoint): boolean {
-  return container.address === null || container.address === endpoint.address
+  return container.address === endpoint.address || (container.address === null && container.state !== 'running')
 }
 
 function readyNow(container: ObservedContainer, release: Release | undefined, endpoint: Endpoint, seenAt: number): boolean {
@@ -152,10 +155,14 @@ export function isImageLost({ nodes }: World, node: string, release: Release): b
  * Running containers of a release that no record knows: an older database was restored, or an orphan adopted. They may
  * be all that serves, so they stay, and stay shown, until something that is wanted serves and is shown instead.
  */
-export function unknownServers({ strays, input }: World): Stray[] {
+export function unknownServers({ strays, replicas, input }: World): Stray[] {
   const { releases } = input.desired
+  // What stands at the address of a replica is that replica, renamed or altered by somebody; unless that one never was.
+  const standing = replicas.filter((r) => r.endpoint.readyAt !== null || r.endpoint.state === 'draining')
+  const known = new Set(standing.map((r) => r.endpoint.address))
   return strays.filter(
-    ({ container: c }) => c.state === 'running' && !releases.some((r) => r.number === c.release && r.hash === c.specHash),
+    ({ container: c }) =>
+      c.state === 'running' && !known.has(c.address ?? '') && !releases.some((r) => r.number === c.release && r.hash === c.specHash),
   )
 }
 
