@@ -100,7 +100,7 @@ describe('the Docker engine dies', () => {
     await ingress.startAgain()
     const load = new Load(ingress.url)
     await until('answers', () => load.soFar.sent > 50)
-    expect(await load.stop()).toMatchObject({ lost: 0 })
+    expect(await load.stop()).toMatchObject({ lost: 0, losses: [] })
     expect(await app.resolve()).toEqual(before.map((line) => line.split(' ')[1]).sort())
     await live.up()
     await app.untilSettled({ release: 2, replicas: 4 })

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Docker from 'dockerode'
+import { lastWords } from '../../src/embedded/last-words.js'
 import { run } from '../../src/embedded/program.js'
 import { alive } from '../../src/embedded/processes.js'
 import { until } from './live-instance.js'
@@ -37,7 +38,23 @@ export class OwnEngine {
     return new Docker({ socketPath: join(this.folder, 'docker.sock') })
   }
 
+  /** As systemd does it: one that cannot start, as happens after a kill in the middle of a creation, is started once more. */
   async startAgain(): Promise<void> {
+    const answers = () => this.docker.ping().then(() => true, () => false)
+    const ended = (): boolean => this.process === undefined || this.process.exitCode !== null || this.process.signalCode !== null
+    await until(
+      'an answer of the engine',
+      async () => {
+        if (ended()) this.spawn()
+        return answers()
+      },
+      120_000,
+    ).catch(async (error: Error) => {
+      throw new Error(`${error.message}; it said: ${lastWords(await readFile(join(this.folder, 'dockerd.log'), 'utf8'))}`)
+    })
+  }
+
+  private spawn(): void {
     const at = (name: string): string => join(this.folder, name)
     const log = openSync(at('dockerd.log'), 'a', 0o600)
     this.process = spawn(
@@ -51,7 +68,6 @@ export class OwnEngine {
       { stdio: ['ignore', log, log] },
     )
     closeSync(log)
-    await until('an answer of the engine', () => this.docker.ping().then(() => true, () => false), 60_000)
   }
 
   /** Copies images from the machine's own engine. */
