@@ -59,6 +59,16 @@ describe('Prober', () => {
     expect(prober.stateOf(container())).toEqual({ ready: false, message: 'probed' })
   })
 
+  it('the agent was frozen while a probe was on the way -> says that it was not asked, until it was again', async () => {
+    answers = () => false
+    prober.track(container())
+    await vi.advanceTimersByTimeAsync(1)
+    vi.setSystemTime(Date.now() + 60_000)
+    expect(prober.stateOf(container())).toMatchObject({ ready: false, asked: false })
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(prober.stateOf(container())).toEqual({ ready: false, message: 'probed' })
+  })
+
   it('paused and gone on -> asked all the time, so it turns ready again', async () => {
     prober.track(container())
     await vi.advanceTimersByTimeAsync(10)

@@ -11,6 +11,8 @@ const retryGrowth = 1.5
 /** Probes on the way at once; more wait for a place. */
 const mostAtOnce = 64
 const endsKept = 1_024
+/** Waiting for a place among the probes on the way may take this long. */
+const freshSlackMs = 1_000
 
 export interface ProberOptions {
   run: RunProbe
@@ -28,8 +30,8 @@ interface Target {
   resource: ResourceRef
   ready: boolean | null
   message: string
-  /** Some probe of this run has ended. */
-  asked: boolean
+  /** When the newest probe that has ended began: what it says is as old as that. */
+  askedAt: number | null
   failures: number
   retryMs: number
   timer: NodeJS.Timeout | null
@@ -73,8 +75,13 @@ export class Prober implements Readiness {
     const known = this.targets.get(container.id)
     if (container.state !== 'running') return { ready: false, message: `it is ${container.state}` }
     if (known && known.startedAt === container.startedAt)
-      return { ready: known.ready, message: known.message, ...(known.asked ? {} : { asked: false }) }
+      return { ready: known.ready, message: known.message, ...(this.fresh(known) ? {} : { asked: false }) }
     return { ready: this.firstVerdict(container.startedAt), message: 'not probed yet', asked: false }
+  }
+
+  /** An agent that was stopped for a while (frozen, or a machine that slept) has a verdict, but an old one: nobody may be given up for it. */
+  private fresh({ askedAt, probe }: Target): boolean {
+    return askedAt !== null && this.options.clock.now() - askedAt <= 2 * (probe.intervalMs + probe.timeoutMs) + freshSlackMs
   }
 
   async awaitReady(container: EngineContainer, ms: number, signal: AbortSignal): Promise<boolean> {
@@ -135,7 +142,7 @@ export class Prober implements Readiness {
       resource: { kind: container.labels[label.kind] ?? '', resource: container.labels[label.resource] ?? '' },
       ready: this.firstVerdict(startedAt),
       message: 'not probed yet',
-      asked: false,
+      askedAt: null,
       failures: 0,
       retryMs: firstRetryMs,
       timer: null,
@@ -169,11 +176,13 @@ export class Prober implements Readiness {
 
   private async round(target: Target): Promise<void> {
     this.running++
+    const beganAt = this.options.clock.now()
     const result = await this.options
       .run(target.address, target.probe)
       .catch((error: Error) => ({ ok: false, message: error.message }))
     this.running--
     if (!target.ended) {
+      target.askedAt = beganAt
       this.settle(target, result.ok, result.message)
       this.schedule(target)
     }
@@ -183,7 +192,6 @@ export class Prober implements Readiness {
 
   private settle(target: Target, ok: boolean, message: string): void {
     target.message = message
-    target.asked = true
     target.failures = ok ? 0 : target.failures + 1
     if (ok) this.turn(target, true)
     else if (target.ready !== false && target.failures >= target.probe.failureThreshold) this.turn(target, false)

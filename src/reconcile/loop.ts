@@ -192,7 +192,16 @@ async function pass(ports: LoopPorts, memory: Memory): Promise<{ loaded: LoadedR
   const decision = begun.decision ?? (await observeAndDecide(ports, memory, loaded, input))
   // A superseded pass wrote nothing, so what ended has still to be told.
   if (!decision.superseded) memory.settled = memory.settled.slice(told.length)
-  return { loaded, decision }
+  return { loaded: withSeenImages(loaded, seen), decision }
+}
+
+/** A release that this pass has made names an image that its row did not when the pass began: it goes on being looked at. */
+function withSeenImages(loaded: LoadedResource, seen: Observation[]): LoadedResource {
+  const observe = loaded.observe.map((request) => {
+    const images = seen.flatMap((o) => (o.unreachable === null && o.node === request.node ? Object.keys(o.images) : []))
+    return { ...request, images: [...new Set([...request.images, ...images])] }
+  })
+  return { ...loaded, observe }
 }
 
 async function observeAndDecide(ports: LoopPorts, memory: Memory, loaded: LoadedResource, input: PassInput): Promise<Decision> {
