@@ -103,7 +103,7 @@ describe('toEngineFailure', () => {
     ],
     [
       'registry name does not resolve',
-      refusal(500, 'Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 10.0.0.53:53: no such host'),
+      refusal(500, 'Get "https://registry.example/v2/": dial tcp: lookup registry.example on 10.0.0.53:53: no such host'),
       'registry',
       'RegistryUnreachable',
       true,

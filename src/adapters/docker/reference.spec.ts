@@ -19,7 +19,7 @@ describe('registryHostOf', () => {
     ['evenkeel/testapp:1', 'docker.io'],
     ['localhost/a', 'localhost'],
     ['localhost:5000/a', 'localhost:5000'],
-    ['ghcr.io/a/b:1', 'ghcr.io'],
+    ['registry.example/a/b:1', 'registry.example'],
   ])('%s -> %s', (reference, host) => expect(registryHostOf(reference)).toBe(host))
 })
 
