@@ -3,32 +3,10 @@ import { createControlActivities } from '../../activities/control.activities.js'
 import { generateSigningKey, signingKeyOf } from '../../src/adapters/crypto/signing.js'
 import { controllerName } from '../../src/reconcile/controller.js'
 import { workflowIdOf } from '../../src/reconcile/kind.js'
-import type { Profile } from './faults.js'
+import { calm } from './calm.js'
 import { MemoryPassStore } from './memory-pass-store.js'
 import { withVirtualGlobals } from './virtual-globals.js'
 import { dnsTtlSeconds, World } from './world.js'
-
-/** Nothing goes wrong but what a test does. */
-const calm: Profile = {
-  engineRefuses: 0,
-  engineLosesAnswers: 0,
-  engineSlow: 0,
-  slowRemoval: 0,
-  eventsLost: 0,
-  eventsDoubled: 0,
-  slowPulls: 0,
-  databaseFails: 0,
-  databaseSlow: 0,
-  nudgesLost: 0,
-  stalls: 0,
-  disasters: [],
-  hands: false,
-  badImages: false,
-  crashes: false,
-  nodes: 1,
-  addresses: 34,
-  skew: false,
-}
 
 const spec = { image: 'registry.test/web-quick:1', ports: [80], replicas: 2, readiness: { path: '/', intervalSeconds: 1 }, stopGraceSeconds: 2 }
 

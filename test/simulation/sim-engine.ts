@@ -1,7 +1,6 @@
 import { EngineFailure, type EngineContainer, type EngineEvent, type EngineInfo, type EngineNetwork } from '../../src/adapters/docker/engine.js'
 import type { ContainerSummary, NodeEngine } from '../../src/adapters/docker/node-engine.js'
 import type { ContainerSpec, PublishedPort, RestartPolicy } from '../../src/reconcile/action.js'
-import { label } from '../../src/reconcile/labels.js'
 import type { ContainerState } from '../../src/reconcile/observed.js'
 import type { Random } from './random.js'
 import { allImages, repositoryOf, type SimImage } from './sim-images.js'
@@ -22,8 +21,8 @@ export interface SimContainer {
   /** Asked for at its creation. */
   address: string | null
   ports: PublishedPort[]
-  /** Id of the network that it is on; a new one of the same name is another. 0 = some other network. */
-  network: number
+  /** Id of the network that it is on; a new one of the same name is another. null = some other network. */
+  network: number | null
   /** A person or the engine's API stopped it: the restart policy is off. */
   stoppedOnPurpose: boolean
   /** SIGTERM was sent. */
@@ -79,6 +78,9 @@ export class SimEngine implements NodeEngine {
   /** Id of the node's network; 0 = there is none. */
   private network = 0
   private networks = 0
+  private subnet = ''
+  /** Last part of the next address from the network's dynamic range. */
+  private dynamic = 0
   private life = 0
   private counter = 0
   private readonly subscriptions = new Set<Subscription>()
@@ -145,7 +147,10 @@ export class SimEngine implements NodeEngine {
     await this.clock.sleep(this.faults.creationMs())
     this.reserved.delete(spec.name)
     if (this.life !== life) return null
-    return this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts).id
+    const container = this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts, true)
+    const exitCode = spec.env.find(([name]) => name === 'EXIT_CODE')?.[1]
+    if (exitCode !== undefined) container.image = { ...image, behaviour: { ...image.behaviour, exitAfterMs: 1, exitCode: Number(exitCode) } }
+    return container.id
   }
 
   async start(nameOrId: string): Promise<void> {
@@ -245,9 +250,12 @@ export class SimEngine implements NodeEngine {
     if (this.faults.losesAnswer()) throw this.unreachable()
   }
 
-  async ensureNetwork(_network: EngineNetwork): Promise<void> {
+  async ensureNetwork({ subnet }: EngineNetwork): Promise<void> {
     await this.call(() => {
+      if (this.network !== 0 && this.subnet !== subnet)
+        throw new EngineFailure('EngineError', `the network is there with another subnet: ${this.subnet}`, false)
       if (this.network === 0) this.network = ++this.networks
+      this.subnet = subnet
     })
   }
 
@@ -301,7 +309,7 @@ export class SimEngine implements NodeEngine {
 
   /** Refused while it has containers that run, as by Docker. */
   async removeNetwork(): Promise<void> {
-    if ([...this.containers.values()].some((c) => isAlive(c) && c.network === this.network && this.network !== 0)) return
+    if ([...this.containers.values()].some((c) => isAlive(c) && c.network === this.network)) return
     this.network = 0
   }
 
@@ -336,7 +344,7 @@ export class SimEngine implements NodeEngine {
     run: (name: string, labels: Record<string, string>, address: string | null): SimContainer | null => {
       if (!this.up || this.byName(name)) return null
       if (address !== null && this.holderOf(address)) return null
-      const container = this.add(name, labels, allImages[0]!, address, 'no', [])
+      const container = this.add(name, labels, allImages[0]!, address, 'no', [], false)
       container.tampered = true
       this.launch(container)
       return container
@@ -426,6 +434,7 @@ export class SimEngine implements NodeEngine {
 
   private remote(reference: string): SimImage {
     if (this.faults.registryAway()) throw new EngineFailure('RegistryUnreachable', 'dial tcp: lookup registry.test: no such host', true)
+    if (reference.startsWith('127.0.0.1:1/')) throw new EngineFailure('RegistryUnreachable', 'dial tcp 127.0.0.1:1: connection refused', true)
     const image = allImages.find((i) => !i.localOnly && matches(i, reference) && !reference.startsWith('sha256:'))
     if (!image) throw new EngineFailure('ImageNotFound', `manifest for ${reference} not found`, false)
     return image
@@ -455,6 +464,7 @@ export class SimEngine implements NodeEngine {
     address: string | null,
     restartPolicy: string,
     ports: PublishedPort[],
+    ours: boolean,
   ): SimContainer {
     const container: SimContainer = {
       id: `c${(++this.counter).toString().padStart(5, '0')}${this.node.slice(-1)}`,
@@ -470,7 +480,7 @@ export class SimEngine implements NodeEngine {
       restartPolicy,
       address,
       ports,
-      network: own(labels) ? this.network : 0,
+      network: ours ? this.network : null,
       stoppedOnPurpose: false,
       stopping: false,
       answering: false,
@@ -486,8 +496,13 @@ export class SimEngine implements NodeEngine {
   /** Throws when it cannot start; the container keeps the code then, as with Docker. */
   private launch(container: SimContainer): void {
     const { behaviour } = container.image
-    if (container.network !== 0 && container.network !== this.network)
-      throw new EngineFailure('NetworkMissing', `network ${container.network} not found`, true)
+    if (container.network !== null) {
+      // Who ran before holds on to its network by id, who did not finds it by name.
+      const lost = this.network === 0 || (container.startedAt !== null && container.network !== this.network)
+      if (lost) throw new EngineFailure('NetworkMissing', `network ${container.network} not found`, true)
+      container.network = this.network
+      container.address ??= `10.192.15.${(this.dynamic = (this.dynamic % 250) + 1)}`
+    }
     if (container.address !== null) {
       const holder = this.holderOf(container.address)
       if (holder && holder !== container) throw new EngineFailure('AddressInUse', `Address already in use: ${container.address}`, true)
@@ -643,11 +658,6 @@ function upSeconds(startedAt: number | null, now: number): number | null {
 /** Has a process and its address. */
 export function isAlive(container: SimContainer): boolean {
   return container.state === 'running' || container.state === 'paused' || container.state === 'restarting'
-}
-
-/** Made through the Engine's `create`, and so on the node's network. */
-function own(labels: Record<string, string>): boolean {
-  return labels[label.specHash] !== undefined
 }
 
 function matches(image: SimImage, reference: string): boolean {
