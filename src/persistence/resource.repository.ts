@@ -222,6 +222,11 @@ export class ResourceRepository {
       WHERE r.id = ANY(${[...ids]})`
   }
 
+  /** Makes the sweep look after a resource: what a lost nudge was about may be written nowhere. */
+  async lookSoon(id: string, now: Date): Promise<void> {
+    await this.db.resource.updateMany({ where: { id }, data: { nextPassDueAt: now } })
+  }
+
   /** Resources of a filter that changed at or after `since`, also those that are gone: for a listener that missed something. */
   async changedSince(since: Date, filter: { ids?: readonly string[]; projectId?: string }, limit: number): Promise<string[]> {
     const ids = filter.ids ? [...filter.ids] : null

@@ -306,16 +306,17 @@ describe('nudges', () => {
     await expect.poll(() => api.nudges.nudged).toEqual([{ id, kind: 'application', project: 'shop', name: 'nudged' }])
   })
 
-  it('Temporal away -> the session lives on', async () => {
+  it('Temporal away -> the session lives on, and the sweep is told to look', async () => {
+    const id = await createApplication('unreached')
+    await sleep(50)
+    await api.db.resource.update({ where: { id }, data: { nextPassDueAt: new Date('2100-01-01') } })
     api.nudges.failing = true
     const { agent } = await connect((await addNode('patient')).token)
-    agent.send({
-      type: 'nudges',
-      why: 'event',
-      resources: [{ kind: 'application', resource: await createApplication('unreached') }],
-    })
+    agent.send({ type: 'nudges', why: 'event', resources: [{ kind: 'application', resource: id }] })
     agent.send(heartbeat())
     await agent.next('heartbeatAnswer')
+    const dueAt = async () => (await api.db.resource.findUniqueOrThrow({ where: { id } })).nextPassDueAt?.getFullYear()
+    await expect.poll(dueAt).not.toBe(2100)
     api.nudges.failing = false
   })
 })

@@ -338,6 +338,12 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(await due(now + 60_001)).toEqual([app.id])
       })
 
+      it('a nudge failed -> due at once', async () => {
+        await settle()
+        await store.lookSoon(app.id, now)
+        expect(await due(now + 1)).toEqual([app.id])
+      })
+
       it('changed -> due; deletion asked for -> due', async () => {
         await settle()
         await store.change(app.id, { ...spec, replicas: 3 })

@@ -1,5 +1,6 @@
 import { openDatabase, type Database } from '../../src/persistence/database.js'
 import { OrphanRepository } from '../../src/persistence/orphan.repository.js'
+import { ResourceRepository } from '../../src/persistence/resource.repository.js'
 import { PostgresPassStore } from '../../src/persistence/postgres-pass-store.js'
 import { readSnapshot } from '../../src/persistence/snapshot.js'
 import type { ApplicationDesired } from '../../src/reconcile/application/desired.js'
@@ -61,6 +62,10 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
   async hold(id: string, key: string): Promise<void> {
     const row = await this.database.resource.findUnique({ where: { id }, select: { generation: true } })
     if (row) await this.database.actionHold.create({ data: { resourceId: id, key, generation: row.generation, actor: 'test', createdAt: new Date() } })
+  }
+
+  async lookSoon(id: string, now: number): Promise<void> {
+    await new ResourceRepository(this.database).lookSoon(id, new Date(now))
   }
 
   async read(id: string): Promise<StoredResource | null> {

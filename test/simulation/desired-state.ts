@@ -14,6 +14,8 @@ export interface DesiredState {
   setPaused(id: string, paused: boolean): Promise<void>
   /** A person cancels an action for the current generation. */
   hold(id: string, key: string): Promise<void>
+  /** What a nudge that failed leaves: the sweep looks after the resource. */
+  lookSoon(id: string, now: number): Promise<void>
   read(id: string): Promise<StoredResource | null>
   /** It was deleted, and its tombstone stands. */
   buried(id: string): Promise<boolean>

@@ -177,6 +177,10 @@ export class MemoryPassStore implements PassStore, DesiredState {
     await this.update(id, (row) => void row.holds.push({ key, generation: row.generation }))
   }
 
+  async lookSoon(id: string, now: number): Promise<void> {
+    await this.update(id, (row) => void (row.nextPassDueAt = now))
+  }
+
   async read(id: string): Promise<StoredResource | null> {
     const row = this.rows.get(id)
     return row ? copyOf(row) : null

@@ -61,6 +61,8 @@ export class World {
   readonly trace: string[] = []
   readonly log: string[] = []
   passes = 0
+  /** Those of agents that nobody will say again. */
+  nudgesLost = 0
   private readonly activities: ControlActivities
   private control = new SimProcess('worker')
   private readonly folder: string
@@ -129,13 +131,15 @@ export class World {
     })
   }
 
-  /** From an agent: no row tells of what it saw, so it is said again until it is heard. */
+  /** From an agent, as src/api/nudge/nudger.service.ts passes it on: the row is marked where Temporal cannot be reached. */
   private nudge(id: string): void {
     const kind = kindOfId(id)
     if (!kind) return
-    this.clock.after(this.random.between(0.5, 5), () => {
-      if (this.temporal.isServerUp) this.temporal.nudge({ id, kind })
-      else this.clock.after(5_000, () => this.nudge(id))
+    this.clock.after(this.random.between(0.5, 5), async () => {
+      if (this.temporal.isServerUp) return this.temporal.nudge({ id, kind })
+      if (!this.faults.away.database) return this.clock.hold(this.options.store.lookSoon(id, this.clock.now()))
+      this.note(`a nudge of ${id} is lost for good: neither Temporal nor the database can be reached`)
+      this.nudgesLost++
     })
   }
 

@@ -1,5 +1,6 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import type { DueResource } from '../../persistence/pass-store.js'
+import { ResourceRepository } from '../../persistence/resource.repository.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 
 /** While Temporal is away, one line a minute says so, and not one a nudge. */
@@ -7,14 +8,20 @@ const logEveryMs = 60_000
 /** Nudges at one time when many resources are nudged. */
 const atOnceMost = 16
 
-/** Nudges after a commit. Nobody waits for them and none fails anything: what is not reached, the sweep finds. */
+/**
+ * Nudges after a commit, or because an agent saw something. Nobody waits for them and none fails anything: what is not
+ * reached is marked, and the sweep finds it. No row would tell it of what an agent saw.
+ */
 @Injectable()
 export class Nudger implements OnApplicationShutdown {
   private readonly running = new Set<Promise<void>>()
   private loggedAt = -Infinity
   private failedSince = 0
 
-  constructor(@Inject(API_OPTIONS) private readonly options: ApiOptions) {}
+  constructor(
+    @Inject(API_OPTIONS) private readonly options: ApiOptions,
+    @Inject(ResourceRepository) private readonly resources: ResourceRepository,
+  ) {}
 
   soon(resource: DueResource): void {
     const nudge = this.once(resource).then(() => void this.running.delete(nudge))
@@ -46,8 +53,9 @@ export class Nudger implements OnApplicationShutdown {
     try {
       await this.options.nudges.nudge(resource)
     } catch (error) {
-      this.failedSince++
       const now = this.options.clock()
+      await this.resources.lookSoon(resource.id, new Date(now)).catch(() => undefined)
+      this.failedSince++
       if (now - this.loggedAt < logEveryMs) return
       this.options.log.warn(
         { err: error, resource: resource.id, failed: this.failedSince },
