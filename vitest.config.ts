@@ -7,18 +7,21 @@ import { defineConfig } from 'vitest/config'
  */
 const alias = [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql/index.js')) }]
 
+/** `npm run test:hunt`: live tests that take minutes each, instead of all others. */
+const hunting = process.env['EVENKEEL_HUNT'] === '1'
+
 export default defineConfig({
   test: {
     projects: [
       {
         resolve: { alias },
-        test: { name: 'unit', include: ['src/**/*.spec.ts', 'activities/**/*.spec.ts', 'workflows/**/*.spec.ts'] },
+        test: { name: 'unit', include: hunting ? [] : ['src/**/*.spec.ts', 'activities/**/*.spec.ts', 'workflows/**/*.spec.ts'] },
       },
       {
         resolve: { alias },
         test: {
           name: 'integration',
-          include: ['test/**/*.spec.ts'],
+          include: [hunting ? 'test/**/*.hunt.ts' : 'test/**/*.spec.ts'],
           // Real servers and containers on a small machine: one file at a time, each in a process of its own.
           fileParallelism: false,
           pool: 'forks',

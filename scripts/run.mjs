@@ -22,6 +22,7 @@ const PROGRAMS = {
   'migration:new': { file: 'dist/src/embedded/migration-new.main.js', compiled: true },
   schema: { file: 'dist/src/api/print-schema.main.js', compiled: true },
   test: { file: 'scripts/test.mjs' },
+  'test:hunt': { file: 'scripts/test.mjs', env: { EVENKEEL_HUNT: '1' } },
   'test:simulation': { file: 'test/simulation/run.mjs' },
   'compose:check': { file: 'scripts/compose-check.mjs' },
   typecheck: { file: packageProgram('typescript', 'bin', 'tsc'), args: ['--noEmit', '-p', 'tsconfig.json'] },
@@ -48,6 +49,7 @@ async function main([verb, ...args]) {
   const file = program.file.startsWith('/') ? program.file : inRoot(program.file)
   if (!existsSync(file)) throw new SetupError(`${file} is missing`)
   return runToEnd(NODE_24, ['--enable-source-maps', file, ...(program.args ?? []), ...args], {
+    ...program.env,
     PATH: pathWithNode24(),
     // Compiled code is kept, also for the processes that the program starts: each start is some tenths of a second faster.
     NODE_COMPILE_CACHE: inRoot('dist', '.compile-cache'),

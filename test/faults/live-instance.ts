@@ -7,6 +7,7 @@ import Docker from 'dockerode'
 import pg from 'pg'
 import { freePort } from '../../src/embedded/ports.js'
 import { alive } from '../../src/embedded/processes.js'
+import { run } from '../../src/embedded/program.js'
 import { PROJECT_ROOT } from '../../src/embedded/project-root.js'
 import { label } from '../../src/reconcile/labels.js'
 
@@ -44,6 +45,8 @@ export class LiveInstance {
 
   /** `dockerHost`: another engine than the machine's own. */
   static async prepare(dockerHost?: string): Promise<LiveInstance> {
+    // Nothing when it is up to date.
+    await run(process.execPath, [join(PROJECT_ROOT, 'scripts', 'run.mjs'), 'build'])
     const home = await mkdtemp(join(homedir(), '.ek-live-'))
     await chmod(home, 0o700)
     const chosen = await Promise.all(portNames.map(async (name) => [name, await freePort()] as const))

@@ -61,8 +61,8 @@ export class OwnEngine {
       'dockerd',
       [
         ...['--host', this.host, '--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('dockerd.pid')],
-        // docker0 is the other engine's, and "none" would remove it.
-        ...['--bridge', bridge, '--default-address-pool', 'base=172.29.0.0/16,size=24'],
+        // docker0 is the other engine's: "none", and a restart with address pools of its own, would remove it.
+        ...['--bridge', bridge],
         ...['--iptables=false', '--ip6tables=false', '--log-level', 'warn'],
       ],
       { stdio: ['ignore', log, log] },
