@@ -32,7 +32,10 @@ describe('retireContainer', () => {
       owner,
       signal: new AbortController().signal,
       clock: { now: () => 0, sleep: async () => undefined },
-      publisher: { names: (resource: string, address: string) => resource === 'app_a' && address === '10.0.0.9' && calls.length >= routedAfter },
+      publisher: {
+        names: (resource: string, address: string) =>
+          resource === 'app_a' && address === '10.0.0.9' && calls.length >= routedAfter,
+      },
       engine: {
         inspect: async () => (there ? { ...container, ...change } : null),
         setRestartPolicy: noted('policy', undefined),
@@ -40,7 +43,9 @@ describe('retireContainer', () => {
         remove: async () => (calls.push('remove'), void (there = false)),
       },
     } as unknown as ActionContext
-    const answer = await retireContainer({ name: 'ek-1', graceSeconds: 5 }, context).catch((error: Error & { reason?: string }) => error.reason)
+    const answer = await retireContainer({ name: 'ek-1', graceSeconds: 5 }, context).catch(
+      (error: Error & { reason?: string }) => error.reason,
+    )
     return { calls, answer }
   }
 
@@ -48,7 +53,8 @@ describe('retireContainer', () => {
     expect(await retire(Infinity)).toEqual({ calls: ['policy', 'stop', 'remove'], answer: { removed: true } })
   })
 
-  it('requests are sent to it -> nothing is done', async () => expect(await retire(0)).toEqual({ calls: [], answer: 'StillPublished' }))
+  it('requests are sent to it -> nothing is done', async () =>
+    expect(await retire(0)).toEqual({ calls: [], answer: 'StillPublished' }))
 
   it('it is routed again while the action hung -> not stopped', async () =>
     expect(await retire(1)).toEqual({ calls: ['policy'], answer: 'StillPublished' }))

@@ -59,7 +59,11 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
       return claimed
     }
     /** One whole pass. */
-    const pass = async (step: (open: OpenPass) => Promise<Partial<PassOutcome>> | Partial<PassOutcome>, id = app.id, at = now) => {
+    const pass = async (
+      step: (open: OpenPass) => Promise<Partial<PassOutcome>> | Partial<PassOutcome>,
+      id = app.id,
+      at = now,
+    ) => {
       const { pass: number } = await claim(id)
       return store.decide(id, number, at, async (opened) => outcome(await step(opened)))
     }
@@ -73,7 +77,15 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
     const gone = (replica: number, release = 1): ApplicationRecord => ({ type: 'endpointGone', release, replica })
     const release = (number: number): ApplicationRecord => ({
       type: 'release',
-      release: { number, generation: 1, templateHash: `t${number}`, hash: `h${number}`, template: { image: 'shop/web:1' }, resolvedImage: 'r', resolvedFrom: 'registry' },
+      release: {
+        number,
+        generation: 1,
+        templateHash: `t${number}`,
+        hash: `h${number}`,
+        template: { image: 'shop/web:1' },
+        resolvedImage: 'r',
+        resolvedFrom: 'registry',
+      },
     })
     const condition = (draft: Partial<ConditionDraft> = {}, previous: PassOutcome['conditions'] = [], at = now) =>
       mergeCondition(previous[0]?.condition, { type: 'Ready', status: 'False', reason: 'Pulling', message: 'm', ...draft }, 1, at)
@@ -98,8 +110,21 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         await store.seen(node.id, now)
         await store.change(app.id, { ...spec, replicas: 5 })
         const claimed = await claim()
-        expect(claimed.resource).toMatchObject({ id: app.id, kind: 'application', project: 'shop', name: 'web', generation: 2, deleting: false })
-        expect(claimed.desired).toMatchObject({ spec: { replicas: 5 }, node: node.id, releases: [], endpoints: [], dnsTtlSeconds: 5 })
+        expect(claimed.resource).toMatchObject({
+          id: app.id,
+          kind: 'application',
+          project: 'shop',
+          name: 'web',
+          generation: 2,
+          deleting: false,
+        })
+        expect(claimed.desired).toMatchObject({
+          spec: { replicas: 5 },
+          node: node.id,
+          releases: [],
+          endpoints: [],
+          dnsTtlSeconds: 5,
+        })
         expect(claimed.nodes).toMatchObject([{ id: node.id, name: 'n1', lastSeenAt: now }])
       })
 
@@ -149,11 +174,17 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(await store.decide(app.id, number, now, async () => outcome())).toMatchObject({ superseded: false })
       })
 
-      it('a resource that is gone -> superseded', async () => expect(await store.decide('app_nobody', 1, now, async () => outcome())).toBe('superseded'))
+      it('a resource that is gone -> superseded', async () =>
+        expect(await store.decide('app_nobody', 1, now, async () => outcome())).toBe('superseded'))
 
       it('what the pass leaves behind -> is kept', async () => {
         await pass(() => ({ lastError: 'it hurts', nextPassDueAt: now + 7_000, observedGeneration: 1 }))
-        expect(await store.read(app.id)).toMatchObject({ lastError: 'it hurts', nextPassDueAt: now + 7_000, observedGeneration: 1, lastPassAt: now })
+        expect(await store.read(app.id)).toMatchObject({
+          lastError: 'it hurts',
+          nextPassDueAt: now + 7_000,
+          observedGeneration: 1,
+          lastPassAt: now,
+        })
       })
 
       it('a paused pass -> does not say that the generation was looked at', async () => {
@@ -188,7 +219,13 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         await write(release(1), release(2))
         const { releases } = await desired()
         expect(releases.map((r) => r.number)).toEqual([1, 2])
-        expect(releases[0]).toMatchObject({ hash: 'h1', template: { image: 'shop/web:1' }, resolvedFrom: 'registry', verdict: null, servingAt: null })
+        expect(releases[0]).toMatchObject({
+          hash: 'h1',
+          template: { image: 'shop/web:1' },
+          resolvedFrom: 'registry',
+          verdict: null,
+          servingAt: null,
+        })
       })
 
       it('the same release twice -> refused', async () => {
@@ -197,7 +234,12 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
       })
 
       it('verdict and serving -> on that release only', async () => {
-        await write(release(1), release(2), { type: 'serving', release: 1 }, { type: 'verdict', release: 2, reason: 'OOMKilled', message: 'm' })
+        await write(
+          release(1),
+          release(2),
+          { type: 'serving', release: 1 },
+          { type: 'verdict', release: 2, reason: 'OOMKilled', message: 'm' },
+        )
         const { releases } = await desired()
         expect(releases.map((r) => [r.servingAt, r.verdict])).toEqual([
           [now, null],
@@ -231,7 +273,12 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
       })
 
       it('ready, draining, unrouted, revived -> the first Ready stays known, unrouted is forgotten with each change', async () => {
-        const state = (to: 'ready' | 'draining' | 'starting'): ApplicationRecord => ({ type: 'endpointState', release: 1, replica: 0, state: to })
+        const state = (to: 'ready' | 'draining' | 'starting'): ApplicationRecord => ({
+          type: 'endpointState',
+          release: 1,
+          replica: 0,
+          state: to,
+        })
         await write(release(1), endpoint(0), state('ready'))
         await write(state('draining'), { type: 'unrouted', release: 1, replica: 0 })
         expect((await desired()).endpoints).toMatchObject([{ state: 'draining', readyAt: now, unroutedAt: now }])
@@ -251,7 +298,9 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
       it('two resources at one time -> never the same address', async () => {
         const ids = ['app_b', 'app_c', 'app_d']
         for (const id of ids) await store.create({ ...app, id, name: id.replace('_', '-') }, now)
-        await Promise.all(ids.map((id) => pass(async (opened) => (await opened.write([release(1), endpoint(0), endpoint(1)]), {}), id)))
+        await Promise.all(
+          ids.map((id) => pass(async (opened) => (await opened.write([release(1), endpoint(0), endpoint(1)]), {}), id)),
+        )
         const held = (await store.addresses(node.id)).held
         expect(held).toHaveLength(6)
         expect(new Set(held).size).toBe(6)
@@ -259,7 +308,10 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
 
       it('a node without a network -> told as exhausted, and nothing is written', async () => {
         await pass(async (opened) => {
-          const after = (await opened.write([release(1), { type: 'endpoint', release: 1, replica: 0, node: 'node_nowhere' }])) as ApplicationDesired
+          const after = (await opened.write([
+            release(1),
+            { type: 'endpoint', release: 1, replica: 0, node: 'node_nowhere' },
+          ])) as ApplicationDesired
           expect(after).toMatchObject({ addressesExhausted: true, endpoints: [] })
           return {}
         })
@@ -296,7 +348,15 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
       })
 
       it('failures -> set, replaced by key, cleared', async () => {
-        const failure = { key: 'pull:x', generation: 1, count: 1, reason: 'EngineError', message: 'm', retryable: true, nextTryAt: now + 1_000 }
+        const failure = {
+          key: 'pull:x',
+          generation: 1,
+          count: 1,
+          reason: 'EngineError',
+          message: 'm',
+          retryable: true,
+          nextTryAt: now + 1_000,
+        }
         await pass(() => ({ failures: { set: [failure, { ...failure, key: 'other' }], cleared: [] } }))
         await pass(({ failures }) => {
           expect(failures.find((f) => f.key === 'pull:x')).toEqual(failure)
@@ -319,7 +379,12 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
       })
 
       it('events -> kept in their order', async () => {
-        await pass(() => ({ events: [{ severity: 'Normal', reason: 'A', message: 'a' }, { severity: 'Warning', reason: 'B', message: 'b' }] }))
+        await pass(() => ({
+          events: [
+            { severity: 'Normal', reason: 'A', message: 'a' },
+            { severity: 'Warning', reason: 'B', message: 'b' },
+          ],
+        }))
         expect((await store.read(app.id))?.events.map((e) => e.reason)).toEqual(['A', 'B'])
       })
     })

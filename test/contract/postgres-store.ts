@@ -61,7 +61,10 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
 
   async hold(id: string, key: string): Promise<void> {
     const row = await this.database.resource.findUnique({ where: { id }, select: { generation: true } })
-    if (row) await this.database.actionHold.create({ data: { resourceId: id, key, generation: row.generation, actor: 'test', createdAt: new Date() } })
+    if (row)
+      await this.database.actionHold.create({
+        data: { resourceId: id, key, generation: row.generation, actor: 'test', createdAt: new Date() },
+      })
   }
 
   async lookSoon(id: string, now: number): Promise<void> {
@@ -95,12 +98,19 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
   }
 
   async buried(id: string): Promise<boolean> {
-    return (await this.database.tombstone.count({ where: { resourceId: id } })) > 0 && (await this.database.resource.count({ where: { id } })) === 0
+    return (
+      (await this.database.tombstone.count({ where: { resourceId: id } })) > 0 &&
+      (await this.database.resource.count({ where: { id } })) === 0
+    )
   }
 
   async revive(late: { id: string; kind: string; node: string }, now: number): Promise<void> {
     const spec = late.kind === 'application' ? { image: 'gone', placement: { node: late.node } } : { hostPort: 1 }
-    await new OrphanRepository(this.database).revive({ id: late.id, kind: late.kind as 'application' | 'nginxdemo' }, spec, new Date(now))
+    await new OrphanRepository(this.database).revive(
+      { id: late.id, kind: late.kind as 'application' | 'nginxdemo' },
+      spec,
+      new Date(now),
+    )
   }
 
   async addresses(nodeId: string): Promise<{ held: string[]; rested: string[] }> {

@@ -8,7 +8,13 @@ import { MemoryPassStore } from './memory-pass-store.js'
 import { withVirtualGlobals } from './virtual-globals.js'
 import { dnsTtlSeconds, World } from './world.js'
 
-const spec = { image: 'registry.test/web-quick:1', ports: [80], replicas: 2, readiness: { path: '/', intervalSeconds: 1 }, stopGraceSeconds: 2 }
+const spec = {
+  image: 'registry.test/web-quick:1',
+  ports: [80],
+  replicas: 2,
+  readiness: { path: '/', intervalSeconds: 1 },
+  stopGraceSeconds: 2,
+}
 
 describe("the mission's engine", () => {
   let world: World
@@ -23,7 +29,10 @@ describe("the mission's engine", () => {
   afterEach(() => world.end())
 
   const make = async (id: string, change: object = {}, kind = 'application') => {
-    await world.options.store.create({ id, kind, project: 'shop', name: id.replace('_', '-'), spec: { ...spec, ...change } }, world.clock.now())
+    await world.options.store.create(
+      { id, kind, project: 'shop', name: id.replace('_', '-'), spec: { ...spec, ...change } },
+      world.clock.now(),
+    )
     world.applications.set(id, { id, generation: 1, replicas: spec.replicas, deleting: false, serving: false })
   }
   const lastResult = async (id: string) => {
@@ -45,7 +54,11 @@ describe("the mission's engine", () => {
   it('controllers before and after a restart of everything -> the same names, the same workflows', () =>
     within(async (store) => {
       await make('app_1')
-      const names = async () => (await store.due('', 10, world.clock.now() + 1e9)).map((r) => [controllerName(r.kind, r.name), workflowIdOf(r.kind, r.id)])
+      const names = async () =>
+        (await store.due('', 10, world.clock.now() + 1e9)).map((r) => [
+          controllerName(r.kind, r.name),
+          workflowIdOf(r.kind, r.id),
+        ])
       const before = await names()
       await world.run(35_000)
       world.killWorker()
@@ -130,10 +143,14 @@ describe("the mission's engine", () => {
           start()
           await world.run(150_000)
           const containers = [...(world.nodes[0]?.engine.containers.values() ?? [])]
-          expect(await readyOf('app_1'), `interrupted after ${point * eventsApart} events`).toMatchObject({ status: 'True', observedGeneration: 2 })
-          expect(containers.map((c) => [c.image.reference, c.answering]), `interrupted after ${point * eventsApart} events`).toEqual(
-            Array(2).fill(['registry.test/web-slow:1', true]),
-          )
+          expect(await readyOf('app_1'), `interrupted after ${point * eventsApart} events`).toMatchObject({
+            status: 'True',
+            observedGeneration: 2,
+          })
+          expect(
+            containers.map((c) => [c.image.reference, c.answering]),
+            `interrupted after ${point * eventsApart} events`,
+          ).toEqual(Array(2).fill(['registry.test/web-slow:1', true]))
         })
         world.end()
       }

@@ -126,7 +126,8 @@ export class Watch implements EngineWitness {
     if (action.pass < newest) this.fail(`${what} ${name}: pass ${action.pass} of ${action.key} acts after pass ${newest} began`)
     if (!container) return
     if (container.labels[label.instance] !== this.options.instance) this.fail(`${what} of ${container.name}, which is not ours`)
-    if (container.labels[label.resource] !== action.resource) this.fail(`${what} of ${container.name} by an action of ${action.resource}`)
+    if (container.labels[label.resource] !== action.resource)
+      this.fail(`${what} of ${container.name} by an action of ${action.resource}`)
     if (what === 'stop' || what === 'remove') this.requireDrained(container)
   }
 
@@ -176,7 +177,8 @@ export class Watch implements EngineWitness {
         const holder = this.engineOf(address)?.holderOf(address)
         if (!holder || holder.tampered) continue
         const owner = holder.labels[label.resource]
-        if (owner !== resource) this.fail(`${view.node}: ingress sends requests for ${resource} to ${address}, which is ${holder.name}`)
+        if (owner !== resource)
+          this.fail(`${view.node}: ingress sends requests for ${resource} to ${address}, which is ${holder.name}`)
       }
     }
   }

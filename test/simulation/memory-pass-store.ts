@@ -8,14 +8,7 @@ import { reconciledKinds } from '../../src/reconcile/kind.js'
 import type { Decision } from '../../src/reconcile/loop.js'
 import type { NginxdemoSpec } from '../../src/reconcile/nginxdemo/spec.js'
 import { firstFixedOffset, fixedAddressesEnd } from '../../src/persistence/addresses.js'
-import type {
-  ClaimedPass,
-  DueResource,
-  NodeState,
-  OpenPass,
-  PassOutcome,
-  PassStore,
-} from '../../src/persistence/pass-store.js'
+import type { ClaimedPass, DueResource, NodeState, OpenPass, PassOutcome, PassStore } from '../../src/persistence/pass-store.js'
 import type { DesiredState, NewResource, StoredResource } from './desired-state.js'
 
 interface Row {
@@ -75,7 +68,9 @@ export class MemoryPassStore implements PassStore, DesiredState {
   peek(id: string): Promise<ClaimedPass | null> {
     return this.locked(async () => {
       const row = this.rows.get(id)
-      return row ? { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), nodes: this.nodeStates() } : null
+      return row
+        ? { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), nodes: this.nodeStates() }
+        : null
     })
   }
 
@@ -83,7 +78,12 @@ export class MemoryPassStore implements PassStore, DesiredState {
     return null
   }
 
-  decide(id: string, pass: number, now: number, step: (open: OpenPass) => Promise<PassOutcome>): Promise<Decision | 'superseded'> {
+  decide(
+    id: string,
+    pass: number,
+    now: number,
+    step: (open: OpenPass) => Promise<PassOutcome>,
+  ): Promise<Decision | 'superseded'> {
     return this.locked(async () => {
       const row = this.rows.get(id)
       if (!row || row.passNumber !== pass) return 'superseded'
@@ -244,13 +244,21 @@ export class MemoryPassStore implements PassStore, DesiredState {
     if (draft.kind !== 'application')
       throw new Error(`kind ${draft.kind} writes no records, yet its plan asked for ${JSON.stringify(written)}`)
     const record = written as ApplicationRecord
-    const release = (number: number) => found(draft.releases.find((r) => r.number === number), `release ${number}`)
+    const release = (number: number) =>
+      found(
+        draft.releases.find((r) => r.number === number),
+        `release ${number}`,
+      )
     const endpoint = (at: { release: number; replica: number }) =>
-      found(draft.endpoints.find((e) => e.release === at.release && e.replica === at.replica), `endpoint ${at.release}/${at.replica}`)
+      found(
+        draft.endpoints.find((e) => e.release === at.release && e.replica === at.replica),
+        `endpoint ${at.release}/${at.replica}`,
+      )
 
     switch (record.type) {
       case 'release':
-        if (draft.releases.some((r) => r.number === record.release.number)) throw new Error(`release ${record.release.number} is there already`)
+        if (draft.releases.some((r) => r.number === record.release.number))
+          throw new Error(`release ${record.release.number} is there already`)
         draft.releases.push({ ...asStored(record.release), verdict: null, servingAt: null })
         return null
       case 'verdict':
@@ -299,7 +307,10 @@ export class MemoryPassStore implements PassStore, DesiredState {
   private takeAddress(nodeId: string, draft: Row): string | null {
     const node = this.nodes.get(nodeId)
     if (!node) return null
-    const held = new Set([...this.heldOn(nodeId, draft.id), ...draft.endpoints.filter((e) => e.node === nodeId).map((e) => e.address)])
+    const held = new Set([
+      ...this.heldOn(nodeId, draft.id),
+      ...draft.endpoints.filter((e) => e.node === nodeId).map((e) => e.address),
+    ])
     const base = toNumber(node.subnet.split('/')[0] ?? '')
     const end = Math.min(fixedAddressesEnd, firstFixedOffset + (this.options.addressesMost ?? Infinity))
     for (let n = firstFixedOffset; n < end; n++) {
@@ -330,7 +341,9 @@ export class MemoryPassStore implements PassStore, DesiredState {
     }
     draft.conditions = draft.conditions.filter((c) => !outcome.droppedConditions.includes(c.type))
     draft.failures = [
-      ...draft.failures.filter((f) => !outcome.failures.cleared.includes(f.key) && !outcome.failures.set.some((s) => s.key === f.key)),
+      ...draft.failures.filter(
+        (f) => !outcome.failures.cleared.includes(f.key) && !outcome.failures.set.some((s) => s.key === f.key),
+      ),
       ...outcome.failures.set,
     ]
     draft.events.push(...outcome.events.map((e) => ({ ...e, at: now })))

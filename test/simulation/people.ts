@@ -34,7 +34,11 @@ export class People {
   async begin(): Promise<void> {
     for (const { engine } of this.world.nodes) {
       this.bystand(engine, 'somebody-elses', {})
-      this.bystand(engine, 'another-instance', { [label.instance]: 'other', [label.kind]: 'application', [label.resource]: 'app_1' })
+      this.bystand(engine, 'another-instance', {
+        [label.instance]: 'other',
+        [label.kind]: 'application',
+        [label.resource]: 'app_1',
+      })
     }
     if (this.random.chance(0.3)) await this.createDemo()
     const count = this.random.whole(1, 3)
@@ -48,8 +52,15 @@ export class People {
       [5, () => this.change('another image', (spec) => ({ ...spec, image: this.image() }))],
       [3, () => this.change('another env', (spec) => ({ ...spec, env: [{ name: 'N', value: String(this.counter++) }] }))],
       [4, () => this.change('scaled', (spec) => ({ ...spec, replicas: this.random.whole(0, 5) }))],
-      [1, () => this.change('another probe', (spec) => ({ ...spec, readiness: { intervalSeconds: this.random.pick([0.5, 1, 2]) } }))],
-      [1, () => this.change('another place', (spec) => ({ ...spec, placement: { node: this.random.pick(this.world.nodes).name } }))],
+      [
+        1,
+        () =>
+          this.change('another probe', (spec) => ({ ...spec, readiness: { intervalSeconds: this.random.pick([0.5, 1, 2]) } })),
+      ],
+      [
+        1,
+        () => this.change('another place', (spec) => ({ ...spec, placement: { node: this.random.pick(this.world.nodes).name } })),
+      ],
       [1, () => this.remove()],
       [1, () => this.pause()],
       [1, () => this.cancelRun()],
@@ -99,7 +110,10 @@ export class People {
 
   private async createDemo(): Promise<void> {
     this.hasDemo = true
-    await this.store.create({ id: this.demo, kind: 'nginxdemo', project: 'platform', name: 'demo', spec: { hostPort: 8088 } }, this.world.clock.now())
+    await this.store.create(
+      { id: this.demo, kind: 'nginxdemo', project: 'platform', name: 'demo', spec: { hostPort: 8088 } },
+      this.world.clock.now(),
+    )
     this.world.nudgeOnce(this.demo)
   }
 
@@ -187,11 +201,14 @@ export class People {
 
   private takeAddress({ engine, id }: SimNode): void {
     const address = `10.192.${id === 'node_1' ? 0 : 16}.${this.random.whole(10, 20)}`
-    if (engine.byHand.run(`squatter-${this.counter++}`, {}, address)) this.world.note(`people: docker run --ip ${address} on ${id}`)
+    if (engine.byHand.run(`squatter-${this.counter++}`, {}, address))
+      this.world.note(`people: docker run --ip ${address} on ${id}`)
   }
 
   private forgetImage(engine: SimEngine): void {
-    const unused = [...engine.localImages].filter((i) => !i.localOnly && ![...engine.containers.values()].some((c) => c.image === i))
+    const unused = [...engine.localImages].filter(
+      (i) => !i.localOnly && ![...engine.containers.values()].some((c) => c.image === i),
+    )
     const image = unused.length > 0 ? this.random.pick(unused) : null
     if (image) engine.localImages.delete(image)
   }

@@ -14,7 +14,11 @@ registerHooks({
   },
   load(url, context, next) {
     if (!url.startsWith('file:') || !url.endsWith('.ts')) return next(url, context)
-    const source = stripTypeScriptTypes(readFileSync(fileURLToPath(url), 'utf8'), { mode: 'transform', sourceMap: true, sourceUrl: url })
+    const source = stripTypeScriptTypes(readFileSync(fileURLToPath(url), 'utf8'), {
+      mode: 'transform',
+      sourceMap: true,
+      sourceUrl: url,
+    })
     return { format: 'module', source, shortCircuit: true }
   },
 })

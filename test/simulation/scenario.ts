@@ -44,11 +44,15 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   const beganAt = world.clock.now()
   let failure: string | null = null
   try {
-    await withVirtualGlobals(world.clock, async () => {
-      const scenario = new Scenario(world, profile, random)
-      await scenario.trouble()
-      await scenario.peace()
-    }, options.store === undefined)
+    await withVirtualGlobals(
+      world.clock,
+      async () => {
+        const scenario = new Scenario(world, profile, random)
+        await scenario.trouble()
+        await scenario.peace()
+      },
+      options.store === undefined,
+    )
   } catch (error) {
     failure = error instanceof Violation ? error.message : String(error instanceof Error ? (error.stack ?? error.message) : error)
     world.note(`FAILED: ${failure}`)
@@ -119,7 +123,8 @@ class Scenario {
     do {
       await world.run(2_000)
       wrong = await this.differences()
-      if (world.clock.now() > end) throw new Violation(`not as wanted ${withinMs / 60_000} min after the trouble: ${wrong.join('; ')}`)
+      if (world.clock.now() > end)
+        throw new Violation(`not as wanted ${withinMs / 60_000} min after the trouble: ${wrong.join('; ')}`)
     } while (wrong.length > 0)
     world.note('——— as wanted ———')
 
@@ -130,7 +135,8 @@ class Scenario {
     wrong = await this.differences()
     if (wrong.length > 0) throw new Violation(`it did not stay as wanted: ${wrong.join('; ')}`)
     const { changesAsked } = world.watch
-    if (changesAsked > before.changes) throw new Violation(`${changesAsked - before.changes} changes were made though all was as wanted`)
+    if (changesAsked > before.changes)
+      throw new Violation(`${changesAsked - before.changes} changes were made though all was as wanted`)
     if (world.passes > before.passes) throw new Violation(`${world.passes - before.passes} passes ran though all was as wanted`)
   }
 
@@ -209,7 +215,8 @@ class Scenario {
     else if (!(await this.world.clock.hold(store.buried(id)))) wrong.push(`${id} left no tombstone`)
     const left = this.ownContainers(id)
     if (left.length > 0) wrong.push(`${id} is deleted, and there are still ${left.map((c) => c.name).join(', ')}`)
-    for (const view of this.world.watch.views) if (view.ingress.has(id)) wrong.push(`${id} is deleted, and ${view.node} still publishes it`)
+    for (const view of this.world.watch.views)
+      if (view.ingress.has(id)) wrong.push(`${id} is deleted, and ${view.node} still publishes it`)
     return wrong
   }
 
@@ -219,31 +226,45 @@ class Scenario {
     if (!row) return [`${id} has no row`]
     const says = (text: string) => `${id}: ${text}`
     const ready = row.conditions.find((c) => c.type === 'Ready')
-    if (row.observedGeneration !== row.generation) return [says(`generation ${row.observedGeneration} of ${row.generation} was looked at`)]
+    if (row.observedGeneration !== row.generation)
+      return [says(`generation ${row.observedGeneration} of ${row.generation} was looked at`)]
     if (!ready || ready.observedGeneration !== row.generation) return [says('Ready was not told for this generation')]
     const latest = row.releases.at(-1)
     const blamed = people.blame.get(`${id}/${latest?.number}`)
     const expected = [...expectedReady(spec), ...(blamed ? [{ status: 'False', reason: blamed }] : [])]
     if (!expected.some((e) => e.status === ready.status && e.reason === ready.reason))
-      return [says(`Ready is ${ready.status} (${ready.reason}: ${ready.message}), expected ${expected.map((e) => e.reason).join(' or ')}`)]
+      return [
+        says(
+          `Ready is ${ready.status} (${ready.reason}: ${ready.message}), expected ${expected.map((e) => e.reason).join(' or ')}`,
+        ),
+      ]
 
     const wrong: string[] = []
     const containers = this.ownContainers(id)
     const replicas = spec.replicas ?? 1
     if (ready.status === 'True') {
-      if (containers.length !== replicas) wrong.push(says(`${containers.length} containers instead of ${replicas}: ${containers.map((c) => `${c.name} ${c.state}`).join(', ')}`))
+      if (containers.length !== replicas)
+        wrong.push(
+          says(
+            `${containers.length} containers instead of ${replicas}: ${containers.map((c) => `${c.name} ${c.state}`).join(', ')}`,
+          ),
+        )
       for (const container of containers) {
         if (!container.answering) wrong.push(says(`${container.name} does not answer`))
         if (container.labels[label.specHash] !== latest?.hash) wrong.push(says(`${container.name} is not of the latest release`))
-        if (container.restartPolicy !== 'unless-stopped') wrong.push(says(`${container.name} has restart policy ${container.restartPolicy}`))
+        if (container.restartPolicy !== 'unless-stopped')
+          wrong.push(says(`${container.name} has restart policy ${container.restartPolicy}`))
       }
-      if (replicas > 0 && latest && withTag(spec.image) !== latest.template.image) wrong.push(says(`the latest release is of ${latest.template.image}`))
+      if (replicas > 0 && latest && withTag(spec.image) !== latest.template.image)
+        wrong.push(says(`the latest release is of ${latest.template.image}`))
     } else {
-      for (const container of containers) if (!container.answering) wrong.push(says(`${container.name} was given up and still is there`))
+      for (const container of containers)
+        if (!container.answering) wrong.push(says(`${container.name} was given up and still is there`))
     }
     const addresses = containers.map((c) => c.address).sort()
     const endpoints = row.endpoints.map((e) => e.address).sort()
-    if (String(endpoints) !== String(addresses)) wrong.push(says(`endpoints ${endpoints.join(' ')} for containers at ${addresses.join(' ')}`))
+    if (String(endpoints) !== String(addresses))
+      wrong.push(says(`endpoints ${endpoints.join(' ')} for containers at ${addresses.join(' ')}`))
     wrong.push(...this.ofPublication(id, addresses as string[]).map(says))
     if (row.failures.some((f) => f.generation < row.generation)) wrong.push(says('failures of older generations are kept'))
     return wrong
@@ -256,7 +277,8 @@ class Scenario {
       const shown = view.ingress.get(id)
       // An application that moved while it had no replica leaves an empty publication behind: it names nobody.
       if (shown?.length === 0 && here.length === 0) continue
-      if (shown && String([...shown].sort()) !== String(addresses)) wrong.push(`${view.node} publishes ${shown.join(' ')} instead of ${addresses.join(' ')}`)
+      if (shown && String([...shown].sort()) !== String(addresses))
+        wrong.push(`${view.node} publishes ${shown.join(' ')} instead of ${addresses.join(' ')}`)
       if (!shown && here.length > 0) wrong.push(`${view.node} publishes nothing instead of ${addresses.join(' ')}`)
     }
     return wrong
@@ -267,7 +289,9 @@ class Scenario {
     const ready = row?.conditions.find((c) => c.type === 'Ready')
     const containers = this.ownContainers('demo_1')
     if (ready?.status !== 'True') return [`demo_1: Ready is ${ready?.status} (${ready?.reason}: ${ready?.message})`]
-    return containers.length === 1 && containers[0]?.answering ? [] : [`demo_1: ${containers.map((c) => `${c.name} ${c.state}`).join(', ')}`]
+    return containers.length === 1 && containers[0]?.answering
+      ? []
+      : [`demo_1: ${containers.map((c) => `${c.name} ${c.state}`).join(', ')}`]
   }
 
   private async ofAddresses(): Promise<string[]> {
@@ -275,7 +299,9 @@ class Scenario {
     const wrong: string[] = []
     for (const node of world.nodes) {
       const { held } = await world.clock.hold(world.options.store.addresses(node.id))
-      const used = [...people.known.keys()].flatMap((id) => this.ownContainers(id, node.engine.containers.values()).map((c) => c.address))
+      const used = [...people.known.keys()].flatMap((id) =>
+        this.ownContainers(id, node.engine.containers.values()).map((c) => c.address),
+      )
       const lost = held.filter((a) => !used.includes(a))
       if (lost.length > 0) wrong.push(`${node.id}: ${lost.join(' ')} belong to no container`)
     }
@@ -293,7 +319,11 @@ function expectedReady(spec: ApplicationSpec): { status: string; reason: string 
   if (withTag(spec.image) === missingImage) return [{ status: 'False', reason: 'ImageNotFound' }]
   if (spec.replicas === 0) return [{ status: 'True', reason: 'ScaledToZero' }]
   // Who sees it for the first time when it has crashed already takes it for one that never was ready.
-  if (spec.image === crashingImage.reference) return [{ status: 'True', reason: 'Running' }, { status: 'False', reason: 'ContainerExited' }]
+  if (spec.image === crashingImage.reference)
+    return [
+      { status: 'True', reason: 'Running' },
+      { status: 'False', reason: 'ContainerExited' },
+    ]
   const bad = badImages.find((b) => b.image.reference === spec.image)
   return bad ? [{ status: 'False', reason: bad.reason }] : [{ status: 'True', reason: 'Running' }]
 }

@@ -145,7 +145,9 @@ export class SimAgent implements NodeWorker {
         engine,
         prober,
         publisher,
-        connections: { count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))) } as ConnectionCounter,
+        connections: {
+          count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))),
+        } as ConnectionCounter,
         span,
         clock: nodeClock,
         clockOffsetMs: () => -skewMs,
@@ -200,7 +202,8 @@ export class SimAgent implements NodeWorker {
 
   /** As activities/node.activities.ts tells it. */
   failureOf(error: unknown): { reason: string; message: string; retryable: boolean } {
-    if (error instanceof Error && error.name === 'ActionRefused') return { reason: 'ActionRefused', message: error.message, retryable: true }
+    if (error instanceof Error && error.name === 'ActionRefused')
+      return { reason: 'ActionRefused', message: error.message, retryable: true }
     if (error instanceof AttemptCancelled) return { reason: 'Cancelled', message: error.message, retryable: true }
     const { reason, message, retryable } = toActionFailure(error)
     return { reason, message, retryable }

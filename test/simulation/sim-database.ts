@@ -33,7 +33,12 @@ export class SimDatabase implements PassStore {
     return this.query(() => this.store.draft(projectId, name, spec))
   }
 
-  decide(id: string, pass: number, now: number, step: (open: OpenPass) => Promise<PassOutcome>): Promise<Decision | 'superseded'> {
+  decide(
+    id: string,
+    pass: number,
+    now: number,
+    step: (open: OpenPass) => Promise<PassOutcome>,
+  ): Promise<Decision | 'superseded'> {
     return this.query(() => this.store.decide(id, pass, now, step))
   }
 

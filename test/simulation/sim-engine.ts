@@ -1,4 +1,10 @@
-import { EngineFailure, type EngineContainer, type EngineEvent, type EngineInfo, type EngineNetwork } from '../../src/adapters/docker/engine.js'
+import {
+  EngineFailure,
+  type EngineContainer,
+  type EngineEvent,
+  type EngineInfo,
+  type EngineNetwork,
+} from '../../src/adapters/docker/engine.js'
 import type { ContainerSummary, NodeEngine } from '../../src/adapters/docker/node-engine.js'
 import type { ContainerSpec, PublishedPort, RestartPolicy } from '../../src/reconcile/action.js'
 import type { ContainerState } from '../../src/reconcile/observed.js'
@@ -129,7 +135,8 @@ export class SimEngine implements NodeEngine {
     this.witness.asked('create', null, spec.name)
     const { made } = await this.call(() => {
       const taken = this.byName(spec.name)?.id ?? (this.reserved.has(spec.name) ? 'not seen yet' : undefined)
-      if (taken) throw new EngineFailure('NameTaken', `the container name "/${spec.name}" is already in use by container "${taken}"`, true)
+      if (taken)
+        throw new EngineFailure('NameTaken', `the container name "/${spec.name}" is already in use by container "${taken}"`, true)
       const image = this.local(spec.image)
       if (!image) throw new EngineFailure('ImageMissing', `No such image: ${spec.image}`, true)
       if (!this.network) throw new EngineFailure('NetworkMissing', 'network not found', true)
@@ -149,7 +156,8 @@ export class SimEngine implements NodeEngine {
     if (this.life !== life) return null
     const container = this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts, true)
     const exitCode = spec.env.find(([name]) => name === 'EXIT_CODE')?.[1]
-    if (exitCode !== undefined) container.image = { ...image, behaviour: { ...image.behaviour, exitAfterMs: 1, exitCode: Number(exitCode) } }
+    if (exitCode !== undefined)
+      container.image = { ...image, behaviour: { ...image.behaviour, exitAfterMs: 1, exitCode: Number(exitCode) } }
     return container.id
   }
 
@@ -158,7 +166,8 @@ export class SimEngine implements NodeEngine {
     await this.call(() => {
       const container = this.mustFind(nameOrId)
       if (container.state === 'running' || container.state === 'restarting') return
-      if (container.state === 'paused') throw new EngineFailure('EngineError', 'cannot start a paused container, try unpause instead', true)
+      if (container.state === 'paused')
+        throw new EngineFailure('EngineError', 'cannot start a paused container, try unpause instead', true)
       if (container.state === 'removing' || container.state === 'dead')
         throw new EngineFailure('EngineError', 'container is marked for removal and cannot be started', true)
       container.stoppedOnPurpose = false
@@ -202,7 +211,8 @@ export class SimEngine implements NodeEngine {
     const container = await this.call(() => {
       const found = this.find(nameOrId)
       if (!found || found.state === 'removing') return null
-      if (isAlive(found) && !force) throw new EngineFailure('EngineError', `cannot remove container "${found.name}": container is running`, true)
+      if (isAlive(found) && !force)
+        throw new EngineFailure('EngineError', `cannot remove container "${found.name}": container is running`, true)
       this.beginRemoval(found)
       return found
     })
@@ -217,7 +227,8 @@ export class SimEngine implements NodeEngine {
     this.witness.asked('policy', this.find(nameOrId) ?? null, nameOrId)
     await this.call(() => {
       const container = this.mustFind(nameOrId)
-      if (container.state === 'removing' || container.state === 'dead') throw new EngineFailure('EngineError', 'container is marked for removal and cannot be "update"', true)
+      if (container.state === 'removing' || container.state === 'dead')
+        throw new EngineFailure('EngineError', 'container is marked for removal and cannot be "update"', true)
       container.restartPolicy = policy
       this.tell(container, 'update')
     })
@@ -259,7 +270,12 @@ export class SimEngine implements NodeEngine {
     })
   }
 
-  events(labels: Record<string, string>, since: number | null, onEvent: (event: EngineEvent) => void, signal: AbortSignal): Promise<void> {
+  events(
+    labels: Record<string, string>,
+    since: number | null,
+    onEvent: (event: EngineEvent) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
     return new Promise((resolve, reject) => {
       void this.clock.sleep(this.faults.latencyMs()).then(() => {
         if (!this.up) return reject(this.unreachable())
@@ -342,7 +358,7 @@ export class SimEngine implements NodeEngine {
 
   byHand = {
     run: (name: string, labels: Record<string, string>, address: string | null): SimContainer | null => {
-      if (!this.up || this.byName(name)) return null
+      if (!this.up || this.isTaken(name)) return null
       if (address !== null && this.holderOf(address)) return null
       const container = this.add(name, labels, allImages[0]!, address, 'no', [], false)
       container.tampered = true
@@ -353,7 +369,11 @@ export class SimEngine implements NodeEngine {
       container.tampered = true
       if (!isAlive(container)) return
       this.terminate(container)
-      this.later(container, Math.min(container.image.behaviour.stopMs, 10_000), () => isAlive(container) && this.exit(container, 137))
+      this.later(
+        container,
+        Math.min(container.image.behaviour.stopMs, 10_000),
+        () => isAlive(container) && this.exit(container, 137),
+      )
     },
     remove: (container: SimContainer): void => {
       container.tampered = true
@@ -367,7 +387,7 @@ export class SimEngine implements NodeEngine {
       this.tell(container, 'pause')
     },
     rename: (container: SimContainer, name: string): void => {
-      if (this.byName(name)) return
+      if (this.isTaken(name)) return
       container.tampered = true
       container.name = name
       this.tell(container, 'rename')
@@ -390,6 +410,10 @@ export class SimEngine implements NodeEngine {
   /** This machine's own clock, in whole milliseconds as machines tell them. */
   private nodeNow(): number {
     return Math.floor(this.clock.now() + this.skewMs)
+  }
+
+  private isTaken(name: string): boolean {
+    return this.reserved.has(name) || this.byName(name) !== undefined
   }
 
   private async call<T>(effect: () => T): Promise<T> {
@@ -433,8 +457,10 @@ export class SimEngine implements NodeEngine {
   }
 
   private remote(reference: string): SimImage {
-    if (this.faults.registryAway()) throw new EngineFailure('RegistryUnreachable', 'dial tcp: lookup registry.test: no such host', true)
-    if (reference.startsWith('127.0.0.1:1/')) throw new EngineFailure('RegistryUnreachable', 'dial tcp 127.0.0.1:1: connection refused', true)
+    if (this.faults.registryAway())
+      throw new EngineFailure('RegistryUnreachable', 'dial tcp: lookup registry.test: no such host', true)
+    if (reference.startsWith('127.0.0.1:1/'))
+      throw new EngineFailure('RegistryUnreachable', 'dial tcp 127.0.0.1:1: connection refused', true)
     const image = allImages.find((i) => !i.localOnly && matches(i, reference) && !reference.startsWith('sha256:'))
     if (!image) throw new EngineFailure('ImageNotFound', `manifest for ${reference} not found`, false)
     return image
@@ -505,11 +531,15 @@ export class SimEngine implements NodeEngine {
     }
     if (container.address !== null) {
       const holder = this.holderOf(container.address)
-      if (holder && holder !== container) throw new EngineFailure('AddressInUse', `Address already in use: ${container.address}`, true)
+      if (holder && holder !== container)
+        throw new EngineFailure('AddressInUse', `Address already in use: ${container.address}`, true)
     }
     for (const { hostPort } of container.ports) {
-      const other = [...this.containers.values()].some((c) => c !== container && isAlive(c) && c.ports.some((p) => p.hostPort === hostPort))
-      if (other || this.heldPorts.has(hostPort)) throw new EngineFailure('PortTaken', `Bind for 127.0.0.1:${hostPort} failed: port is already allocated`, true)
+      const other = [...this.containers.values()].some(
+        (c) => c !== container && isAlive(c) && c.ports.some((p) => p.hostPort === hostPort),
+      )
+      if (other || this.heldPorts.has(hostPort))
+        throw new EngineFailure('PortTaken', `Bind for 127.0.0.1:${hostPort} failed: port is already allocated`, true)
     }
     if (behaviour.commandNotFound) {
       container.exitCode = 127
@@ -554,7 +584,8 @@ export class SimEngine implements NodeEngine {
     container.stopping = true
     container.answering = false
     if (container.state === 'restarting') return this.exit(container, container.exitCode)
-    if (container.state === 'running') this.later(container, container.image.behaviour.stopMs, () => isAlive(container) && this.exit(container, 0))
+    if (container.state === 'running')
+      this.later(container, container.image.behaviour.stopMs, () => isAlive(container) && this.exit(container, 0))
   }
 
   private exit(container: SimContainer, code: number): void {
@@ -661,5 +692,7 @@ export function isAlive(container: SimContainer): boolean {
 }
 
 function matches(image: SimImage, reference: string): boolean {
-  return reference === image.reference || reference === image.id || reference === `${repositoryOf(image.reference)}@${image.digest}`
+  return (
+    reference === image.reference || reference === image.id || reference === `${repositoryOf(image.reference)}@${image.digest}`
+  )
 }

@@ -46,7 +46,10 @@ export const crashingImage = image('web-crash-once', 5, { readyAfterMs: 200, sto
 /** Images whose release must be given up, and the reason that has to be told. */
 export const badImages: { image: SimImage; reason: string }[] = [
   { image: image('bad-exits', 21, { readyAfterMs: null, exitAfterMs: 700, exitCode: 2, stopMs: 50 }), reason: 'ContainerExited' },
-  { image: image('bad-oom', 22, { readyAfterMs: null, exitAfterMs: 1_500, exitCode: 137, oom: true, stopMs: 50 }), reason: 'OOMKilled' },
+  {
+    image: image('bad-oom', 22, { readyAfterMs: null, exitAfterMs: 1_500, exitCode: 137, oom: true, stopMs: 50 }),
+    reason: 'OOMKilled',
+  },
   { image: image('bad-never-ready', 23, { readyAfterMs: null, stopMs: 300 }), reason: 'ReadinessTimeout' },
   { image: image('bad-command', 24, { readyAfterMs: null, commandNotFound: true, stopMs: 0 }), reason: 'CommandNotFound' },
 ]

@@ -31,7 +31,11 @@ export interface ControlCalls {
 /** What an agent's worker runs for one task. */
 export interface NodeWorker {
   observe(request: ObserveRequest): Promise<Observation>
-  act(signed: SignedAction, look: ObserveRequest | null, signal: AbortSignal): Promise<{ result: ResultOf[Verb]; seen: Observation | null }>
+  act(
+    signed: SignedAction,
+    look: ObserveRequest | null,
+    signal: AbortSignal,
+  ): Promise<{ result: ResultOf[Verb]; seen: Observation | null }>
   /** How a thrown error is told to the workflow. */
   failureOf(error: unknown): { reason: string; message: string; retryable: boolean }
   /** False while its process is frozen or dead: it sends no heartbeats then. */
@@ -469,7 +473,8 @@ class Instance {
       failed: () => undefined,
       report: () => undefined,
       resyncMs: () => 3_600_000 * (0.9 + random.next() * 0.2),
-      pressure: () => (this.historyLength >= limits.quietEvents ? 'quiet' : this.historyLength >= limits.idleEvents ? 'idle' : 'none'),
+      pressure: () =>
+        this.historyLength >= limits.quietEvents ? 'quiet' : this.historyLength >= limits.idleEvents ? 'idle' : 'none',
       stopping: () => this.stopRequested,
     }
   }
@@ -571,7 +576,13 @@ class Instance {
       retries: true,
     })
     const answer = (await value) as { observed?: Observation; failed?: string }
-    return answer.observed ?? { node: request.node, unreachable: 'AgentSilent', message: `node ${request.node} did not answer within 10 s (${answer.failed})` }
+    return (
+      answer.observed ?? {
+        node: request.node,
+        unreachable: 'AgentSilent',
+        message: `node ${request.node} did not answer within 10 s (${answer.failed})`,
+      }
+    )
   }
 
   private start(action: StartedAction, look: ObserveRequest | null): { ended: Promise<ActionEnd>; cancel(): void } {
@@ -638,7 +649,9 @@ class Activity {
     this.lastHeartbeatAt = this.clock.now()
     const attempt = this.attempt
     if (this.options.startToCloseMs !== null)
-      this.timers.push(this.clock.after(this.options.startToCloseMs, () => void (this.attempt === attempt && this.retry('start-to-close'))))
+      this.timers.push(
+        this.clock.after(this.options.startToCloseMs, () => void (this.attempt === attempt && this.retry('start-to-close'))),
+      )
     if (this.options.heartbeatMs !== null) this.watchHeartbeat(attempt, this.options.heartbeatMs)
     const stall = this.faults.stallMs()
     if (stall > 0) this.clock.after(stall, () => void this.run(worker, attempt))
@@ -705,7 +718,16 @@ class Activity {
   private timedOut(why: string): void {
     if (this.closed) return
     if (this.options.input.kind === 'observe') return this.answer({ failed: why })
-    this.answer(this.failed({ reason: 'ActionTimeout', message: `the agent did not finish in time or vanished while it worked (${why})`, retryable: true }, false))
+    this.answer(
+      this.failed(
+        {
+          reason: 'ActionTimeout',
+          message: `the agent did not finish in time or vanished while it worked (${why})`,
+          retryable: true,
+        },
+        false,
+      ),
+    )
   }
 
   private failed(failure: { reason: string; message: string; retryable: boolean }, cancelled: boolean): unknown {

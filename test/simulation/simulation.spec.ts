@@ -19,9 +19,13 @@ async function passes(seed: number): Promise<void> {
 
 describe('a simulated world', () => {
   for (let first = 1; first <= seeds; first += perTest)
-    it(`seeds ${first} to ${first + perTest - 1} -> no invariant breaks, and it converges and is quiet`, { timeout: 240_000 }, async () => {
-      for (let seed = first; seed < first + perTest; seed++) await passes(seed)
-    })
+    it(
+      `seeds ${first} to ${first + perTest - 1} -> no invariant breaks, and it converges and is quiet`,
+      { timeout: 240_000 },
+      async () => {
+        for (let seed = first; seed < first + perTest; seed++) await passes(seed)
+      },
+    )
 
   it('one seed twice -> the same world, event by event', async () => {
     const [one, two] = [await runSeed(7), await runSeed(7)]

@@ -72,7 +72,13 @@ export class World {
     this.random = new Random(seed)
     this.faults = new Faults(profile, this.random.fork())
     this.folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'evenkeel-simulation-'))
-    this.watch = new Watch({ instance, clock: this.clock, dnsTtlSeconds, gentle: gentle(profile), applications: () => this.applications.values() })
+    this.watch = new Watch({
+      instance,
+      clock: this.clock,
+      dnsTtlSeconds,
+      gentle: gentle(profile),
+      applications: () => this.applications.values(),
+    })
     this.activities = createControlActivities({
       instance,
       store: new SimDatabase(store, this.clock, () => this.control, this.faults.database),
@@ -241,10 +247,15 @@ export class World {
     const told = (id: string, pass: number, decision: Decision) => {
       this.passes++
       const started = decision.start.map((a) => a.header.key).join(' ')
-      const state = decision.superseded ? 'superseded' : `${decision.ready} ${decision.reason}${decision.finalized ? ' finalized' : ''}`
-      this.note(`${id} pass ${pass} of generation ${decision.generation}: ${state} → [${started}] ${decision.requeueAfterMs ?? ''}`)
+      const state = decision.superseded
+        ? 'superseded'
+        : `${decision.ready} ${decision.reason}${decision.finalized ? ' finalized' : ''}`
+      this.note(
+        `${id} pass ${pass} of generation ${decision.generation}: ${state} → [${started}] ${decision.requeueAfterMs ?? ''}`,
+      )
       const application = this.applications.get(id)
-      if (application && decision.generation === application.generation && decision.ready === 'True' && !decision.paused) application.serving = true
+      if (application && decision.generation === application.generation && decision.ready === 'True' && !decision.paused)
+        application.serving = true
     }
     return {
       begin: async (id, input) => {
