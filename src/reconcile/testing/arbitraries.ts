@@ -7,8 +7,14 @@ import { containerOf, digestOf, endpointOf, epoch, failureOf, inputOf, nodeId, r
 import type { Story } from './application-run.js'
 import { Fate } from './simulated-world.js'
 
+const hunted = process.env['EVENKEEL_PROPERTY_RUNS']
+
 /** Runs of one property: a few hundred in the suite, any number by `EVENKEEL_PROPERTY_RUNS`. */
-export const numRuns = Number(process.env['EVENKEEL_PROPERTY_RUNS'] ?? 300)
+export const numRuns = Number(hunted ?? 300)
+
+// The suite tries the same worlds each time, so that what it says is about the change. A hunt tries new ones, and fast-check
+// prints the seed of what it finds: the fault is fixed, and the world that showed it becomes a row of a table.
+if (hunted === undefined) fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: 20_261_129 })
 
 export const anySeed = fc.integer({ min: 0, max: 2 ** 31 })
 
