@@ -1,7 +1,7 @@
 import { proxyLocalActivities } from '@temporalio/workflow'
 import type { ControlActivities } from '../activities/control.activities.js'
 import type { Previewed, PreviewSubject } from '../activities/preview.js'
-import type { Observation } from '../src/reconcile/observed.js'
+import { observeAll } from '../src/reconcile/loop.js'
 import { observe } from './observe.js'
 
 const control = proxyLocalActivities<ControlActivities>({
@@ -13,14 +13,6 @@ const control = proxyLocalActivities<ControlActivities>({
 export async function preview(subject: PreviewSubject): Promise<Previewed | null> {
   const requests = await control.previewRequests(subject)
   if (!requests) return null
-  const away = new Map(requests.away.map((a) => [a.node, a.message]))
-  const observed = await Promise.all(
-    requests.observe.map((request): Promise<Observation> => {
-      const message = away.get(request.node)
-      return message === undefined
-        ? observe(request)
-        : Promise.resolve({ node: request.node, unreachable: 'NodeAway', message })
-    }),
-  )
+  const observed = await observeAll(requests, observe)
   return control.previewSteps(subject, observed)
 }

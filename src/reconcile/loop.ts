@@ -205,17 +205,23 @@ function withSeenImages(loaded: LoadedResource, seen: Observation[]): LoadedReso
 }
 
 async function observeAndDecide(ports: LoopPorts, memory: Memory, loaded: LoadedResource, input: PassInput): Promise<Decision> {
-  const away = new Map(loaded.away.map((a) => [a.node, a.message]))
   for (const { node } of loaded.observe) learned(memory, node)
-  const observed = await Promise.all(
-    loaded.observe.map((request): Promise<Observation> => {
-      const message = away.get(request.node)
-      return message === undefined
-        ? ports.observe(request)
-        : Promise.resolve({ node: request.node, unreachable: 'NodeAway', message })
+  const observed = await observeAll(loaded, (request) => ports.observe(request))
+  return ports.decide({ ...input, pass: loaded.pass, observed })
+}
+
+/** Looks at all nodes at once; those that are away are not asked. */
+export function observeAll(
+  { observe, away }: Pick<LoadedResource, 'observe' | 'away'>,
+  look: (request: ObserveRequest) => Promise<Observation>,
+): Promise<Observation[]> {
+  const awayMessages = new Map(away.map((a) => [a.node, a.message]))
+  return Promise.all(
+    observe.map((request): Promise<Observation> => {
+      const message = awayMessages.get(request.node)
+      return message === undefined ? look(request) : Promise.resolve({ node: request.node, unreachable: 'NodeAway', message })
     }),
   )
-  return ports.decide({ ...input, pass: loaded.pass, observed })
 }
 
 function start(ports: LoopPorts, memory: Memory, action: StartedAction, loaded: LoadedResource, generation: number): void {
