@@ -10,6 +10,7 @@ import { agentConfigSchema } from '../src/agent/config.js'
 import { ConnectionCounter } from '../src/agent/connections.js'
 import { DriftSweep } from '../src/agent/drift-sweep.js'
 import { createExecutor } from '../src/agent/executor.js'
+import { ImageResolver } from '../src/agent/image-resolver.js'
 import { FenceJournal } from '../src/agent/fences.js'
 import { NudgeQueue } from '../src/agent/nudge-queue.js'
 import { createObserver } from '../src/agent/observer.js'
@@ -106,8 +107,10 @@ const gate = new ActionGate({
   controlNow,
   onLate: (resource) => nudges.nudge(resource, 'an action ended late'),
 })
+const resolver = new ImageResolver(engine, clock)
 const executor = createExecutor({
   engine,
+  resolver,
   prober,
   publisher: {
     publish: async (resource, publication, revision, aborted) => {
@@ -128,6 +131,7 @@ const observe = createObserver({
   prober,
   publisher,
   connections: new ConnectionCounter({ has: () => false }),
+  resolver,
   span,
   clock,
   clockOffsetMs: () => offset.ms ?? 0,

@@ -14,7 +14,7 @@ export async function burst(platform: Platform) {
   const began = performance.now()
   const input = { image: nginxdemoDefaultImage, ports: [80], readiness: { path: '/' } }
   await Promise.all(Array.from({ length: count }, (_, i) => platform.createApplication(projectId, `burst-${i}`, input)))
-  while ((await platform.applications(projectId)).filter((a) => a.ready).length < count) await sleep(100)
+  while ((await platform.applications(projectId)).filter((a) => a.ready).length < count) await sleep(250)
   const seconds = (performance.now() - began) / 1000
   return { seconds: rounded(seconds, 2), raw_seconds: rounded(rawSeconds, 2), ratio: rounded(seconds / rawSeconds, 2) }
 }

@@ -20,6 +20,7 @@ import { createExecutor, type Executor } from './executor.js'
 import { FenceJournal } from './fences.js'
 import { hostRoutes } from './host-routes.js'
 import { Housekeeping } from './housekeeping.js'
+import { ImageResolver } from './image-resolver.js'
 import { KnownResources } from './known-resources.js'
 import type { AgentLog } from './log.js'
 import { serveLogs } from './log-calls.js'
@@ -147,10 +148,12 @@ export class Agent {
       controlNow: () => this.controlNow(),
       onLate: (resource) => this.nudges.nudge(resource, 'an action ended late'),
     })
+    const resolver = new ImageResolver(this.engine, clock)
     this.executor = createExecutor({
       engine: this.engine,
       prober: this.prober,
       publisher: this.publisher,
+      resolver,
       network: this.network,
       pulls: this.housekeeping,
       clock,
@@ -162,6 +165,7 @@ export class Agent {
       prober: this.prober,
       publisher: this.publisher,
       connections: new ConnectionCounter(runner),
+      resolver,
       span,
       clock,
       clockOffsetMs: () => this.offset.ms ?? 0,

@@ -4,7 +4,7 @@ import { argsSchemas, type ArgsOf, type ResultOf, type Verb } from '../reconcile
 import type { Owner } from '../reconcile/labels.js'
 import { ActionFailure, toActionFailure } from './action-failure.js'
 import { ensureContainer } from './ensure-container.js'
-import { ImageResolver } from './image-resolver.js'
+import type { ImageResolver } from './image-resolver.js'
 import { requireOwn } from './ownership.js'
 import type { Clock, EndpointReaders, NodeNetworkSource, PullPolicy, Readiness } from './ports.js'
 import { retireContainer } from './retire-container.js'
@@ -15,6 +15,7 @@ export interface ExecutorPorts {
   publisher: EndpointReaders
   network: NodeNetworkSource
   pulls: PullPolicy
+  resolver: Pick<ImageResolver, 'resolve'>
   clock: Clock
 }
 
@@ -33,11 +34,10 @@ type Verbs = { [V in Verb]: (args: ArgsOf<V>, context: ActionContext) => Promise
 
 /** Every verb is idempotent: it looks first, does what is missing, and takes "it is so already" for success. */
 export function createExecutor(ports: ExecutorPorts): Executor {
-  const resolver = new ImageResolver(ports.engine, ports.clock)
   const verbs: Verbs = {
     ensureContainer,
     retireContainer,
-    resolveImage: ({ image }, { signal }) => resolver.resolve(image, signal),
+    resolveImage: ({ image }, { resolver, signal }) => resolver.resolve(image, signal),
     pullImage,
     setRestartPolicy,
     publishEndpoints,

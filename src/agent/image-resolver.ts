@@ -10,6 +10,11 @@ const askMs = 5_000
 /** A registry that did not answer is not asked again for this long, when the image is here anyway. */
 const silentForMs = 30_000
 
+/** Whoever only looks does not wait longer than this for a registry, */
+const quickMs = 500
+/** and does not ask again for this long after it had no answer. */
+const slowForMs = 30_000
+
 const denials = new Set<EngineFailureReason>(['ImageNotFound', 'ImagePullUnauthorized', 'ImagePlatformMismatch'])
 
 /**
@@ -18,6 +23,7 @@ const denials = new Set<EngineFailureReason>(['ImageNotFound', 'ImagePullUnautho
  */
 export class ImageResolver {
   private readonly silentSince = new Map<string, { at: number; failure: EngineFailure }>()
+  private readonly slowSince = new Map<string, number>()
 
   constructor(
     private readonly engine: Engine,
@@ -29,6 +35,25 @@ export class ImageResolver {
     const asked = await this.ask(image, signal)
     if (typeof asked === 'string') return { resolved: asked, from: 'registry', note: '' }
     return this.fromNode(image, asked)
+  }
+
+  /** The same if the answer is at hand; null when it is slow, or a failure that an action has to report. */
+  async quickly(image: string): Promise<Resolved | null> {
+    const now = this.clock.now()
+    if (now - (this.slowSince.get(image) ?? -Infinity) < slowForMs) return null
+    const tooLate = new AbortController()
+    const late = this.clock.sleep(quickMs, tooLate.signal).then(() => null, () => null)
+    const resolved = await Promise.race([this.resolve(image, tooLate.signal).catch(() => null), late])
+    tooLate.abort()
+    if (resolved === null) {
+      this.forgetSlow(now)
+      this.slowSince.set(image, now)
+    }
+    return resolved
+  }
+
+  private forgetSlow(now: number): void {
+    for (const [image, at] of this.slowSince) if (now - at >= slowForMs) this.slowSince.delete(image)
   }
 
   /** The registry's digest, or why there is none. */

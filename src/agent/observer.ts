@@ -3,6 +3,7 @@ import { EngineFailure } from '../adapters/docker/engine.js'
 import { label } from '../reconcile/labels.js'
 import type { NodeObservation, Observation, ObservedContainer, ObserveRequest } from '../reconcile/observed.js'
 import type { ConnectionCounter } from './connections.js'
+import type { ImageResolver } from './image-resolver.js'
 import type { Clock, EndpointReaders, Readiness } from './ports.js'
 import type { WatchSpan } from './watch-span.js'
 
@@ -13,6 +14,7 @@ export interface ObserverPorts {
   prober: Readiness
   publisher: EndpointReaders
   connections: ConnectionCounter
+  resolver: Pick<ImageResolver, 'quickly'>
   span: Pick<WatchSpan, 'answered' | 'missed'>
   clock: Pick<Clock, 'now'>
   /** Control plane's clock minus ours, milliseconds. */
@@ -34,12 +36,18 @@ export function createObserver(ports: ObserverPorts): (request: ObserveRequest) 
 }
 
 async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<NodeObservation> {
-  const { engine, connections, publisher } = ports
+  const { engine, connections, publisher, resolver } = ports
   const labels = { [label.instance]: ports.instance, [label.kind]: request.kind, [label.resource]: request.resource }
-  const [containers, images, counted] = await Promise.all([
+  const imageId = async (image: string): Promise<[string, string | null]> => [image, await engine.imageId(image)]
+  const resolving = async (image: string) => {
+    const resolved = await resolver.quickly(image)
+    return resolved && { image, resolved, local: await imageId(resolved.resolved) }
+  }
+  const [containers, images, counted, found] = await Promise.all([
     engine.list(labels),
-    Promise.all(request.images.map(async (image): Promise<[string, string | null]> => [image, await engine.imageId(image)])),
+    Promise.all(request.images.map(imageId)),
     connections.count(request.connectionsTo),
+    request.resolve === undefined ? null : resolving(request.resolve),
   ])
   const observed = containers.map((c) => toObserved(c, ports))
   const now = ports.clock.now()
@@ -49,9 +57,10 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     unreachable: null,
     observedAt: now + ports.clockOffsetMs(),
     containers: observed,
-    images: Object.fromEntries(images),
+    images: Object.fromEntries(found ? [...images, found.local] : images),
     published: publisher.liveRevision(request.resource),
     connections: counted,
+    ...(found ? { resolved: { image: found.image, ...found.resolved } } : {}),
   }
 }
 

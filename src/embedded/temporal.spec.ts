@@ -20,6 +20,10 @@ describe('serverArguments', () => {
     expect(valueOf('--ui-ip')).toBe('127.0.0.1')
   })
 
+  it('its file -> with a write-ahead log', () => {
+    expect(args.filter((_, i) => args[i - 1] === '--sqlite-pragma')).toEqual(['journal_mode=WAL', 'synchronous=NORMAL'])
+  })
+
   it('dynamic configuration -> one flag each, values as JSON', () => {
     expect(args.filter((_, i) => args[i - 1] === '--dynamic-config-value')).toEqual([
       'limit.historySize.error=1000',

@@ -73,6 +73,15 @@ describe('reconcileLoop', () => {
       expect(loop.observations).toBe(1)
     })
 
+    it('an action after a look -> its agent looks at the images that were seen, and asks no registry', async () => {
+      const loop = new LoopHarness()
+      loop.seeing = { images: { 'app:1': 'sha256:1', 'app@sha256:2': null } }
+      loop.decisions = [starting('a'), () => quietDecision]
+      loop.run()
+      await loop.settle()
+      expect(loop.looks).toEqual([{ node: 'node_1', kind: 'k', resource: 'r', images: ['app:1', 'app@sha256:2'], connectionsTo: [] }])
+    })
+
     it('superseded -> looks again at once', async () => {
       const loop = await started(deciding({ superseded: true }))
       expect({ passes: loop.passes.length, waits: loop.waits.length }).toEqual({ passes: 2, waits: 1 })

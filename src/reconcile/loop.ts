@@ -189,25 +189,28 @@ async function pass(ports: LoopPorts, memory: Memory): Promise<{ loaded: LoadedR
   const begun = await ports.begin({ ...input, seen })
   if (begun === null) return null
   const { loaded } = begun
-  const decision = begun.decision ?? (await observeAndDecide(ports, memory, loaded, input))
+  const observed = begun.decision ? seen : await observe(ports, memory, loaded)
+  const decision = begun.decision ?? (await ports.decide({ ...input, pass: loaded.pass, observed }))
   // A superseded pass wrote nothing, so what ended has still to be told.
   if (!decision.superseded) memory.settled = memory.settled.slice(told.length)
-  return { loaded: withSeenImages(loaded, seen), decision }
+  return { loaded: nextLook(loaded, observed), decision }
 }
 
-/** A release that this pass has made names an image that its row did not when the pass began: it goes on being looked at. */
-function withSeenImages(loaded: LoadedResource, seen: Observation[]): LoadedResource {
-  const observe = loaded.observe.map((request) => {
+/**
+ * What an action's agent looks at when it has ended. A release that this pass has made names an image that its row did not
+ * when the pass began: it goes on being looked at. What its tag means is not asked again.
+ */
+function nextLook(loaded: LoadedResource, seen: Observation[]): LoadedResource {
+  const observe = loaded.observe.map(({ resolve: _, ...request }) => {
     const images = seen.flatMap((o) => (o.unreachable === null && o.node === request.node ? Object.keys(o.images) : []))
     return { ...request, images: [...new Set([...request.images, ...images])] }
   })
   return { ...loaded, observe }
 }
 
-async function observeAndDecide(ports: LoopPorts, memory: Memory, loaded: LoadedResource, input: PassInput): Promise<Decision> {
+function observe(ports: LoopPorts, memory: Memory, loaded: LoadedResource): Promise<Observation[]> {
   for (const { node } of loaded.observe) learned(memory, node)
-  const observed = await observeAll(loaded, (request) => ports.observe(request))
-  return ports.decide({ ...input, pass: loaded.pass, observed })
+  return observeAll(loaded, (request) => ports.observe(request))
 }
 
 /** Looks at all nodes at once; those that are away are not asked. */

@@ -1,3 +1,5 @@
+import type { ResultOf } from './action.js'
+
 /** What was read from one node a moment ago for one resource. */
 
 export const ContainerState = ['created', 'running', 'paused', 'restarting', 'removing', 'exited', 'dead'] as const
@@ -41,6 +43,8 @@ export interface NodeObservation {
   published: string | null
   /** Established connections from this node's ingress, by container address. */
   connections: Record<string, number>
+  /** What the image that was asked for means now; absent when nobody asked, or when it would have taken long. */
+  resolved?: { image: string } & ResultOf['resolveImage']
 }
 
 export interface UnreachableNode {
@@ -60,6 +64,8 @@ export interface ObserveRequest {
   images: string[]
   /** Addresses whose ingress connections matter now. */
   connectionsTo: string[]
+  /** An image whose digest is wanted along the way: saves a pass when the answer is quick, and is left to an action when not. */
+  resolve?: string
 }
 
 export function reachable(observed: Observation[]): NodeObservation[] {

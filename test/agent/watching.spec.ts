@@ -107,6 +107,7 @@ describe('observe', () => {
       prober: { track: () => undefined, stateOf: () => ({ ready: null, message: '' }), awaitReady: async () => false },
       publisher: { publish: async () => undefined, liveRevision: () => null, names: () => false },
       connections: new ConnectionCounter({ has: () => false }),
+      resolver: { quickly: async () => null },
       span: new WatchSpan(),
       clock: systemClock,
       clockOffsetMs: () => 0,

@@ -6,6 +6,7 @@ import { toActionFailure } from '../../src/agent/action-failure.js'
 import type { ConnectionCounter } from '../../src/agent/connections.js'
 import { DriftSweep, type InventoryEntry } from '../../src/agent/drift-sweep.js'
 import { createExecutor, type Executor } from '../../src/agent/executor.js'
+import { ImageResolver } from '../../src/agent/image-resolver.js'
 import { FenceJournal } from '../../src/agent/fences.js'
 import { KnownResources } from '../../src/agent/known-resources.js'
 import { NudgeQueue } from '../../src/agent/nudge-queue.js'
@@ -122,10 +123,12 @@ export class SimAgent implements NodeWorker {
         onSystemEvent: () => undefined,
         onSubscribe: () => void sweep.run(),
       })
+      const resolver = new ImageResolver(engine, nodeClock)
       const executor = createExecutor({
         engine,
         prober,
         publisher,
+        resolver,
         network: networkOver(engine),
         pulls: { admit: () => undefined, pulled: () => undefined },
         clock: nodeClock,
@@ -148,6 +151,7 @@ export class SimAgent implements NodeWorker {
         connections: {
           count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))),
         } as ConnectionCounter,
+        resolver,
         span,
         clock: nodeClock,
         clockOffsetMs: () => -skewMs,

@@ -13,9 +13,24 @@ function requests(setup: Setup) {
 }
 
 describe('applicationController.observeRequests', () => {
-  it('nothing resolved yet -> the node and the tag', () => {
+  it('nothing resolved yet -> the node and the tag, and what that means', () => {
     expect(requests({ spec: specOf({ image: 'nginx' }) })).toEqual([
-      { node: nodeId, kind: 'application', resource: resourceId, images: ['nginx:latest'], connectionsTo: [] },
+      { node: nodeId, kind: 'application', resource: resourceId, images: ['nginx:latest'], connectionsTo: [], resolve: 'nginx:latest' },
+    ])
+  })
+
+  it.each([
+    { it: 'a release stands for the spec', setup: { spec: specs[1], releases: [release(1)] } },
+    { it: 'being deleted', setup: { spec: specs[1], deleting: true } },
+  ])('$it -> no meaning of a tag is asked', ({ setup }) => {
+    expect(requests(setup)[0]).not.toHaveProperty('resolve')
+  })
+
+  it('a new image while old replicas are elsewhere -> only the node that will run it is asked what it means', () => {
+    const asked = requests({ spec: specs[2], releases: [release(1)], endpoints: [endpointOf(1, 0, 'ready', { node: 'node_2' })] })
+    expect(asked.map(({ node, resolve }) => ({ node, resolve }))).toEqual([
+      { node: nodeId, resolve: 'shop/web:2' },
+      { node: 'node_2', resolve: undefined },
     ])
   })
 

@@ -3,6 +3,7 @@ import type { ObserveRequest } from '../observed.js'
 import { withTag } from '../name.js'
 import { applyApplicationRecord, type ApplicationDesired, type ApplicationRecord } from './desired.js'
 import { planApplication } from './plan.js'
+import { asksForRelease } from './world.js'
 
 /** The application kind: replicas of one image, changed without losing a request. */
 export const applicationController: Controller<ApplicationDesired, ApplicationRecord> = {
@@ -16,7 +17,9 @@ function observeApplication(resource: ResourceView, desired: ApplicationDesired)
   // Every node's ingress may hold connections to a replica, wherever that runs.
   const connectionsTo = desired.endpoints.filter((e) => e.state === 'draining').map((e) => e.address)
   const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node)])
-  const images = new Set([withTag(desired.spec.image)])
+  const wanted = withTag(desired.spec.image)
+  const images = new Set([wanted])
+  const resolving = !resource.deleting && asksForRelease(resource, desired)
   const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
   for (const release of desired.releases) {
     const used = release === serving || release === desired.releases.at(-1) || desired.endpoints.some((e) => e.release === release.number)
@@ -30,5 +33,6 @@ function observeApplication(resource: ResourceView, desired: ApplicationDesired)
     resource: resource.id,
     images: [...images].sort(),
     connectionsTo,
+    ...(resolving && node === desired.node ? { resolve: wanted } : {}),
   }))
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Settled } from '../action.js'
 import { containerName } from '../labels.js'
-import type { UnreachableNode } from '../observed.js'
+import type { NodeObservation, UnreachableNode } from '../observed.js'
 import {
   addressOf,
   containerOf,
@@ -47,6 +47,17 @@ const resolvedTo = (image: string): Settled => ({
   ok: true,
   result: { resolved: digestOf(image), from: 'registry', note: '' },
   generation: 1,
+})
+
+/** An empty node that was asked what `image` means, and has it. */
+const seenResolved = (image: string): NodeObservation => ({
+  node: nodeId,
+  unreachable: null,
+  containers: [],
+  images: { [digestOf(image)]: 'sha256:abc' },
+  published: null,
+  connections: {},
+  resolved: { image, resolved: digestOf(image), from: 'registry', note: '' },
 })
 
 const away = (unreachable: UnreachableNode['unreachable']): UnreachableNode => ({ node: nodeId, unreachable, message: 'gone quiet' })
@@ -103,6 +114,17 @@ const tables: Record<string, Row[]> = {
       observed: [{ node: nodeId, unreachable: null, containers: [], images: { [image1]: null }, published: null, connections: {} }],
       records: ['release 1', 'endpoint 1/0'],
       actions: [`pull:${image1}`],
+    },
+    {
+      it: 'resolved along the way -> release and endpoint are written, container is made',
+      observed: [seenResolved('shop/web:1')],
+      records: ['release 1', 'endpoint 1/0'],
+      actions: ['ensure:1:0'],
+    },
+    {
+      it: 'another image was resolved along the way -> resolve',
+      observed: [seenResolved('shop/web:0')],
+      actions: [resolve1],
     },
     {
       it: 'outcome of another image -> resolve again',

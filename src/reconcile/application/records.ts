@@ -1,4 +1,4 @@
-import { resultOf } from '../action.js'
+import { resultOf, type ResultOf } from '../action.js'
 import { saysHeld } from '../address-in-use.js'
 import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
@@ -24,9 +24,8 @@ export function recordsOf(world: World): ApplicationRecord[] {
 }
 
 function newRelease(world: World): ApplicationRecord | null {
-  const { desired, resource, settled } = world.input
-  const image = withTag(desired.spec.image)
-  const resolved = world.needsRelease ? resultOf(settled, resolveKey(image), 'resolveImage') : undefined
+  const { desired, resource } = world.input
+  const resolved = world.needsRelease ? resolvedImage(world) : undefined
   if (!resolved) return null
   const template = templateOf(desired.spec)
   const hash = templateHash(template)
@@ -41,6 +40,13 @@ function newRelease(world: World): ApplicationRecord | null {
     resolvedFrom: resolved.from,
   }
   return { type: 'release', release }
+}
+
+/** By an action, or along the way when the node was looked at. */
+function resolvedImage({ input, nodes }: World): ResultOf['resolveImage'] | undefined {
+  const image = withTag(input.desired.spec.image)
+  const seen = nodes.find((n) => n.node === input.desired.node)?.resolved
+  return resultOf(input.settled, resolveKey(image), 'resolveImage') ?? (seen?.image === image ? seen : undefined)
 }
 
 /** Why the target, which has never served, must be given up; null while there is hope. */

@@ -1,4 +1,4 @@
-import type { InFlight, PlanInput } from '../controller.js'
+import type { InFlight, PlanInput, ResourceView } from '../controller.js'
 import { containerName } from '../labels.js'
 import { reachable, type NodeObservation, type ObservedContainer } from '../observed.js'
 import { withTag } from '../name.js'
@@ -59,7 +59,7 @@ export function worldOf(input: PlanInput<ApplicationDesired>): World {
 
   const latest = desired.releases.at(-1)
   const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
-  const needsRelease = !resource.deleting && asksForRelease(input, latest)
+  const needsRelease = !resource.deleting && asksForRelease(resource, desired)
   const resolveFailed = failures.get(resolveKey(withTag(desired.spec.image)))?.retryable === false
   const standing = latest?.verdict === null ? latest : undefined
   const target = needsRelease ? (serving ?? standing) : (standing ?? serving)
@@ -86,7 +86,8 @@ export function worldOf(input: PlanInput<ApplicationDesired>): World {
 }
 
 /** A new release is due when the template changed, or when a failed one is tried again by a new generation. */
-function asksForRelease({ desired, resource }: PlanInput<ApplicationDesired>, latest: Release | undefined): boolean {
+export function asksForRelease(resource: ResourceView, desired: ApplicationDesired): boolean {
+  const latest = desired.releases.at(-1)
   if (!latest) return true
   if (latest.templateHash !== templateHash(templateOf(desired.spec))) return true
   return latest.verdict !== null && resource.generation > latest.generation

@@ -2,7 +2,7 @@ import type { Outcome } from '../action.js'
 import type { InFlight } from '../controller.js'
 import type { ActionEnd, ActionHeader, BeginInput, Decision, DecideInput, LoopPorts, StartedAction } from '../loop.js'
 import { reconcileLoop, type LoopEnd } from '../loop.js'
-import type { Observation } from '../observed.js'
+import type { NodeObservation, Observation, ObserveRequest } from '../observed.js'
 
 export const quietDecision: Decision = {
   superseded: false,
@@ -58,6 +58,10 @@ export class LoopHarness {
   readonly cancelled: string[] = []
   readonly failed: string[] = []
   observations = 0
+  /** What each started action's agent is asked to look at afterwards. */
+  readonly looks: (ObserveRequest | null)[] = []
+  /** Added to what a node answers when it is looked at. */
+  seeing: Partial<NodeObservation> = {}
   nodes = ['node_1']
   away: { node: string; message: string }[] = []
   gone = false
@@ -142,7 +146,7 @@ export class LoopHarness {
     return {
       begin: (input: BeginInput) => {
         if (this.gone) return Promise.resolve(null)
-        const observe = this.nodes.map((node) => ({ node, kind: 'k', resource: 'r', images: [], connectionsTo: [] }))
+        const observe = this.nodes.map((node) => ({ node, kind: 'k', resource: 'r', images: ['app:1'], connectionsTo: [], resolve: 'app:1' }))
         const loaded = { pass: ++this.#pass, generation: 1, observe, away: this.away }
         const covered = this.nodes.every((node) => input.seen.some((o) => o.node === node))
         return Promise.resolve().then(() => ({ loaded, decision: covered ? this.#decide({ ...input, observed: input.seen }, true) : null }))
@@ -150,13 +154,16 @@ export class LoopHarness {
       observe: async ({ node }) => {
         this.observations++
         await this.whileObserving()
-        return seenOn(node)
+        return { ...seenOn(node), ...this.seeing } as Observation
       },
       decide: (input) => Promise.resolve().then(() => this.#decide(input, false)),
-      start: ({ header }) => ({
-        ended: new Promise((resolve) => this.#running.set(header.key, resolve)),
-        cancel: () => this.cancelled.push(header.key),
-      }),
+      start: ({ header }, look) => {
+        this.looks.push(look)
+        return {
+          ended: new Promise((resolve) => this.#running.set(header.key, resolve)),
+          cancel: () => this.cancelled.push(header.key),
+        }
+      },
       takeDirty: () => {
         const was = this.#dirty
         this.#dirty = false
