@@ -24,6 +24,7 @@ import { WatchSpan } from '../src/agent/watch-span.js'
 import { Watcher } from '../src/agent/watcher.js'
 import { createLogger } from '../src/log.js'
 import type { EngineNetwork } from '../src/adapters/docker/engine.js'
+import type { Publication } from '../src/reconcile/action.js'
 import { nodeQueue } from '../src/reconcile/kind.js'
 import { installRuntime } from '../src/temporal/runtime.js'
 import { MemoryEngine } from './simulated-engine.js'
@@ -83,6 +84,12 @@ const prober = new Prober({
 })
 // Nobody answers names here, so publications are live when their files are written.
 const published = new Map<string, string[]>()
+const namesOf = new Map<string, string[]>()
+function showNames(resource: string, publication: Publication | null): void {
+  for (const name of namesOf.get(resource) ?? []) published.delete(name)
+  for (const name of publication?.names ?? []) published.set(name, publication?.addresses ?? [])
+  namesOf.set(resource, publication?.names ?? [])
+}
 const publisher = new Publisher({ stateDir, clock, names: { lookup: (name) => Promise.resolve({ addresses: published.get(name) ?? [] }) } })
 const network: EngineNetwork = { name: 'simulated', subnet: '192.0.2.0/24', gateway: '192.0.2.1', dynamicRange: '192.0.2.0/24', mtu: 1380, dns: [] }
 const common = { instance, engine, clock, log }
@@ -114,7 +121,7 @@ const executor = createExecutor({
   prober,
   publisher: {
     publish: async (resource, publication, revision, aborted) => {
-      for (const name of publication?.names ?? []) published.set(name, publication?.addresses ?? [])
+      showNames(resource, publication)
       await publisher.publish(resource, publication, revision, aborted)
     },
     liveRevision: (resource) => publisher.liveRevision(resource),
