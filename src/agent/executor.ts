@@ -41,6 +41,10 @@ export function createExecutor(ports: ExecutorPorts): Executor {
     pullImage,
     setRestartPolicy,
     publishEndpoints,
+    runToEnd: notYet,
+    setResources: notYet,
+    restartContainer: notYet,
+    keepLog: notYet,
   }
   return {
     async act(payload, signal) {
@@ -65,6 +69,10 @@ function perform(verbs: Verbs, { verb, args }: SignedPayload, context: ActionCon
   const parsed = argsSchemas[verb].safeParse(args)
   if (!parsed.success) throw new ActionFailure('BadAction', `the arguments of ${verb} do not fit: ${parsed.error.message}`, false)
   return (verbs[verb] as (args: unknown, context: ActionContext) => Promise<ResultOf[Verb]>)(parsed.data, context)
+}
+
+function notYet(): never {
+  throw new ActionFailure('UnknownVerb', 'this agent does not know the action yet', false)
 }
 
 function isVerb(verb: string): verb is Verb {

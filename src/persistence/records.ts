@@ -35,6 +35,12 @@ export async function writeApplicationRecord(
         data: { verdictReason: record.reason, verdictMessage: record.message },
       })
       return null
+    case 'preDeployed':
+      await tx.release.update({ where: { resourceId_number: { resourceId, number: record.release } }, data: { preDeployedAt: at } })
+      return null
+    case 'verdictLog':
+      await tx.release.update({ where: { resourceId_number: { resourceId, number: record.release } }, data: { verdictLog: record.sha256 } })
+      return null
     case 'serving':
       await tx.release.update({ where: { resourceId_number: { resourceId, number: record.release } }, data: { servingAt: at } })
       return null

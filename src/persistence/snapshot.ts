@@ -1,4 +1,4 @@
-import type { ApplicationDesired, Endpoint, EndpointState, Release } from '../reconcile/application/desired.js'
+import type { ApplicationDesired, Dependency, Endpoint, EndpointState, Release } from '../reconcile/application/desired.js'
 import type { ApplicationSpec, ReleaseTemplate } from '../reconcile/application/spec.js'
 import type { Failure } from '../reconcile/backoff.js'
 import type { Condition, ConditionStatus } from '../reconcile/condition.js'
@@ -41,6 +41,9 @@ interface Row {
   holds: string[]
   conditions: (Omit<Condition, 'status'> & { status: ConditionStatus })[]
   nodes: NodeState[]
+  projectEnv: { name: string; value: string }[]
+  secretVersions: Record<string, number>
+  dependencies: Dependency[]
 }
 
 type ReleaseRow = Omit<Release, 'verdict' | 'template'> & {
@@ -94,7 +97,7 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r.generat
   r.decision, r."decisionPass", r.paused, r."deletionRequestedAt" IS NOT NULL AS deleting,
   coalesce((SELECT json_agg(x ORDER BY x.number) FROM (
     SELECT number, generation, hash, "templateHash", template, "resolvedImage", "resolvedFrom",
-      "verdictReason", "verdictMessage", ${ms('"servingAt"')} AS "servingAt"
+      "verdictReason", "verdictMessage", "verdictLog", ${ms('"servingAt"')} AS "servingAt", ${ms('"preDeployedAt"')} AS "preDeployedAt"
     FROM "Release" l WHERE "resourceId" = r.id AND (
       number > (SELECT max(number) FROM "Release" WHERE "resourceId" = r.id) - ${releasesRead}
       OR number = (SELECT max(number) FROM "Release" WHERE "resourceId" = r.id AND "servingAt" IS NOT NULL AND "verdictReason" IS NULL)
@@ -112,7 +115,17 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r.generat
   coalesce((SELECT json_agg(x ORDER BY x."createdAt") FROM (
     SELECT n.id, n.name, n."createdAt", ${ms('s."lastSeenAt"')} AS "lastSeenAt"
     FROM "Resource" n JOIN "NodeStatus" s ON s."resourceId" = n.id
-    WHERE n.kind = 'node' AND n."deletionRequestedAt" IS NULL) x), '[]') AS nodes
+    WHERE n.kind = 'node' AND n."deletionRequestedAt" IS NULL) x), '[]') AS nodes,
+  coalesce((SELECT json_agg(x ORDER BY x.name) FROM (
+    SELECT name, value FROM "ProjectEnv" e WHERE e."projectId" = r."projectId" AND r.kind = 'application') x), '[]') AS "projectEnv",
+  coalesce((SELECT json_object_agg(s.name, (SELECT max(v.version) FROM "SecretVersion" v WHERE v."secretId" = s.id))
+    FROM "Secret" s WHERE s."projectId" = r."projectId" AND r.kind = 'application'), '{}') AS "secretVersions",
+  coalesce((SELECT json_agg(x) FROM (
+    SELECT d.name, json_build_object('status', c.status, 'reason', c.reason, 'message', c.message,
+      'current', c."observedGeneration" = d.generation) AS ready
+    FROM "Resource" d LEFT JOIN "Condition" c ON c."resourceId" = d.id AND c.type = 'Ready'
+    WHERE d."projectId" = r."projectId" AND d.kind = 'application' AND d.name IN (
+      SELECT jsonb_array_elements_text(r.spec -> 'dependsOn'))) x), '[]') AS dependencies
 FROM r JOIN "Project" p ON p.id = r."projectId"`
 
 function toSnapshot(row: Row, dnsTtlSeconds: number): Snapshot {
@@ -144,6 +157,8 @@ function desiredOf(row: Row, dnsTtlSeconds: number): unknown {
       const spec = row.spec as ApplicationSpec
       const desired: ApplicationDesired = {
         spec,
+        context: { projectEnv: row.projectEnv, secretVersions: row.secretVersions },
+        dependencies: (spec.dependsOn ?? []).map((name) => row.dependencies.find((d) => d.name === name) ?? { name, ready: null }),
         node: placedOn(row.nodes, spec.placement?.node),
         releases: row.releases.map(({ verdictReason, verdictMessage, ...release }) => ({
           ...release,

@@ -28,6 +28,23 @@ export type PublishedPort = z.infer<typeof publishedPortSchema>
 export const restartPolicySchema = z.enum(['no', 'unless-stopped'])
 export type RestartPolicy = z.infer<typeof restartPolicySchema>
 
+/** A secret is travelling by name and version only. */
+export const secretRefSchema = z.object({ secret: z.string(), version: z.number().int() })
+export type SecretRef = z.infer<typeof secretRefSchema>
+
+/** `volume`: `source` is the engine's volume name, made with our labels when it is missing. `bind`: a path of the host. */
+export const mountSchema = z.object({
+  kind: z.enum(['volume', 'bind']),
+  source: z.string(),
+  target: z.string(),
+  readOnly: z.boolean(),
+})
+export type Mount = z.infer<typeof mountSchema>
+
+/** null = no limit. */
+export const resourceLimitsSchema = z.object({ memoryBytes: z.number().int().nullable(), nanoCpus: z.number().int().nullable() })
+export type ResourceLimits = z.infer<typeof resourceLimitsSchema>
+
 /** Everything that is needed to create one container. `image` is an id or digest, never a moving tag. */
 export const containerSpecSchema = z.object({
   name: z.string(),
@@ -45,8 +62,22 @@ export const containerSpecSchema = z.object({
   stopGraceSeconds: z.number().int().min(0),
   /** Search domains for short names, e.g. `shop.internal`. */
   dnsSearch: z.array(z.string()).default([]),
+  user: z.string().nullable().default(null),
+  /** Values that the agent fetches over its channel when it creates the container; they win over `env`. */
+  secretEnv: z.array(z.object({ name: z.string(), secret: secretRefSchema })).default([]),
+  /** Written into the container before it starts. */
+  files: z
+    .array(z.object({ path: z.string(), mode: z.number().int(), content: z.union([z.string(), secretRefSchema]) }))
+    .default([]),
+  mounts: z.array(mountSchema).default([]),
+  tmpfs: z.array(z.object({ target: z.string(), sizeBytes: z.number().int().nullable() })).default([]),
+  shmBytes: z.number().int().nullable().default(null),
+  devices: z.array(z.object({ source: z.string(), target: z.string(), permissions: z.string() })).default([]),
+  resources: resourceLimitsSchema.default({ memoryBytes: null, nanoCpus: null }),
 })
 export type ContainerSpec = z.infer<typeof containerSpecSchema>
+/** As a planner gives it: what has a default may be left out. */
+export type ContainerSpecGiven = z.input<typeof containerSpecSchema>
 
 /** The endpoints of one resource as its readers (DNS, ingress) see them. */
 export const publicationSchema = z.object({
@@ -60,15 +91,26 @@ export const publicationSchema = z.object({
 })
 export type Publication = z.infer<typeof publicationSchema>
 
+/** Name of the project's registry credential; the agent fetches it over its channel. null = none. */
+const credentialRefSchema = z.string().nullable().default(null)
+
 /** What each verb takes. */
 export const argsSchemas = {
-  resolveImage: z.object({ image: z.string(), platform: z.string().nullable().default(null) }),
-  pullImage: z.object({ image: z.string() }),
+  resolveImage: z.object({ image: z.string(), platform: z.string().nullable().default(null), credential: credentialRefSchema }),
+  pullImage: z.object({ image: z.string(), credential: credentialRefSchema }),
   ensureContainer: z.object({
     container: containerSpecSchema,
     /** Time that the action waits after the start for the first successful probe, to save a pass. */
     awaitReadyMs: z.number().int().min(0).default(0),
   }),
+  /** Runs a container to its end and leaves it there: who asks again finds what became of it. */
+  runToEnd: z.object({ container: containerSpecSchema }),
+  /** Changes limits of a living container; a limit cannot be taken away like this. */
+  setResources: z.object({ name: z.string(), resources: resourceLimitsSchema }),
+  /** Stops and starts the same container, for one that hangs. */
+  restartContainer: z.object({ name: z.string(), graceSeconds: z.number().int().min(0) }),
+  /** Keeps the end of a container's log as an artifact. */
+  keepLog: z.object({ name: z.string(), lines: z.number().int().min(1) }),
   setRestartPolicy: z.object({ name: z.string(), policy: restartPolicySchema }),
   retireContainer: z.object({ name: z.string(), graceSeconds: z.number().int().min(0) }),
   publishEndpoints: z.object({ publication: publicationSchema.nullable(), revision: z.string() }),
@@ -76,12 +118,18 @@ export const argsSchemas = {
 
 export type Verb = keyof typeof argsSchemas
 export type ArgsOf<V extends Verb> = z.infer<(typeof argsSchemas)[V]>
+export type ArgsGiven<V extends Verb> = z.input<(typeof argsSchemas)[V]>
 
 /** What each verb answers. Small: it goes through a workflow history. */
 export interface ResultOf {
   resolveImage: { resolved: string; from: 'registry' | 'repo-digest' | 'image-id'; note: string }
   pullImage: { imageId: string }
   ensureContainer: { containerId: string; created: boolean; ready: boolean }
+  runToEnd: { exitCode: number }
+  setResources: Record<string, never>
+  restartContainer: Record<string, never>
+  /** null: there was no line. */
+  keepLog: { sha256: string | null }
   setRestartPolicy: Record<string, never>
   retireContainer: { removed: boolean }
   publishEndpoints: { revision: string }
@@ -91,7 +139,7 @@ interface ActionOf<V extends Verb> {
   /** Unique among the resource's actions in flight; the back-off and the agent's fence count per key. */
   key: string
   verb: V
-  args: ArgsOf<V>
+  args: ArgsGiven<V>
   node: string
   queue: 'short' | 'long'
   /** Name of the container that the action changes: two actions on one container exclude each other. */

@@ -1,4 +1,4 @@
-import type { Action } from './action.js'
+import type { Action, ContainerSpecGiven, ResourceLimits } from './action.js'
 import { label } from './labels.js'
 import type { NodeObservation, Observation, ObservedContainer } from './observed.js'
 
@@ -13,7 +13,18 @@ export function effect(observed: Observation[], action: Action, now: number, hea
 function onNode(node: NodeObservation, action: Action, now: number, healthy: boolean): NodeObservation {
   switch (action.verb) {
     case 'resolveImage':
+    case 'keepLog':
       return node
+    case 'setResources': {
+      const { name, resources } = action.args
+      return updated(node, name, (c) => ({ ...c, limits: merged(c.limits, resources) }))
+    }
+    case 'restartContainer':
+      return updated(node, action.args.name, (c) => ({ ...c, startedAt: now, probe: { ...c.probe, ready: healthy, live: null } }))
+    case 'runToEnd':
+      return node.containers.some((c) => c.name === action.args.container.name)
+        ? node
+        : { ...node, containers: [...node.containers, ended(action.args.container, now)] }
     case 'pullImage':
       return { ...node, images: { ...node.images, ...pulled(action) } }
     case 'publishEndpoints':
@@ -37,21 +48,43 @@ function onNode(node: NodeObservation, action: Action, now: number, healthy: boo
         const startable = existing.specHash === container.labels[label.specHash] && existing.state !== 'running'
         return startable ? updated(node, container.name, (c) => ({ ...c, ...started })) : node
       }
-      const made: ObservedContainer = {
-        id: `id-${container.name}-${now}`,
-        name: container.name,
-        release: Number(container.labels[label.release] ?? 0),
-        replica: Number(container.labels[label.replica] ?? 0),
-        specHash: container.labels[label.specHash] ?? '',
-        imageId: container.image,
-        restartCount: 0,
-        restartPolicy: container.restartPolicy,
-        address: container.address,
-        ...started,
-      }
-      return { ...node, containers: [...node.containers, made] }
+      return { ...node, containers: [...node.containers, { ...created(container, now), ...started }] }
     }
   }
+}
+
+function created(container: ContainerSpecGiven, now: number): Omit<ObservedContainer, 'state' | 'exitCode' | 'oomKilled' | 'startedAt' | 'probe'> {
+  return {
+    id: `id-${container.name}-${now}`,
+    name: container.name,
+    release: Number(container.labels[label.release] ?? 0),
+    replica: Number(container.labels[label.replica] ?? 0),
+    specHash: container.labels[label.specHash] ?? '',
+    imageId: container.image,
+    restartCount: 0,
+    restartPolicy: container.restartPolicy,
+    address: container.address,
+    limits: container.resources ?? noLimits,
+  }
+}
+
+function ended(container: ContainerSpecGiven, now: number): ObservedContainer {
+  return {
+    ...created(container, now),
+    state: 'exited',
+    exitCode: 0,
+    oomKilled: false,
+    startedAt: now,
+    probe: { ready: null, message: '' },
+    purpose: 'pre-deploy',
+  }
+}
+
+const noLimits: ResourceLimits = { memoryBytes: null, nanoCpus: null }
+
+/** What is not limited anew keeps its limit: Docker takes none away from a living container. */
+function merged(before: ResourceLimits = noLimits, { memoryBytes, nanoCpus }: ResourceLimits): ResourceLimits {
+  return { memoryBytes: memoryBytes ?? before.memoryBytes, nanoCpus: nanoCpus ?? before.nanoCpus }
 }
 
 /** The key says which image is meant; what is pulled may be a tag by which an image id is hoped to be had again. */

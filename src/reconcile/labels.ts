@@ -1,5 +1,3 @@
-import type { ContainerSpec } from './action.js'
-
 /** Every container, network and volume of ours carries these. What lacks our instance's label is not ours. */
 export const label = {
   instance: 'evenkeel.instance',
@@ -12,6 +10,12 @@ export const label = {
   specHash: 'evenkeel.spec-hash',
   /** JSON of the readiness probe: the prober rebuilds its whole state from it. */
   probe: 'evenkeel.probe',
+  /** JSON of the liveness probe. */
+  liveness: 'evenkeel.liveness',
+  /** What a container is for that is no replica: `pre-deploy`. */
+  purpose: 'evenkeel.purpose',
+  /** Name that the resource's owner gave a volume. */
+  volume: 'evenkeel.volume',
   /** Seconds of grace at stop, so that a late clean-up honours it without the database. */
   stopGrace: 'evenkeel.stop-grace',
   /** An image or container that is no official part but a local replacement of one. */
@@ -36,6 +40,16 @@ export function containerName(instance: string, resource: string, release: numbe
   return `ek-${instance}-${resource}-${release}-${replica}`
 }
 
+/** The container that runs a release's pre-deploy command: one a release, so that it runs once. */
+export function preDeployName(instance: string, resource: string, release: number): string {
+  return `ek-${instance}-${resource}-${release}-pre-deploy`
+}
+
+/** The engine's name of an application's volume. */
+export function volumeName(instance: string, resource: string, volume: string): string {
+  return `ek-${instance}-${resource}-${volume}`
+}
+
 /** True when `labels` say that the thing belongs to `owner`. */
 export function belongsTo(labels: Record<string, string> | undefined, owner: Owner): boolean {
   return (
@@ -46,7 +60,7 @@ export function belongsTo(labels: Record<string, string> | undefined, owner: Own
 }
 
 /** Owner as written in a container's labels. */
-export function ownerOf(spec: ContainerSpec): Owner {
+export function ownerOf(spec: { labels: Record<string, string> }): Owner {
   return {
     instance: spec.labels[label.instance] ?? '',
     kind: spec.labels[label.kind] ?? '',

@@ -1,4 +1,4 @@
-import type { ResultOf } from './action.js'
+import type { ResourceLimits, ResultOf } from './action.js'
 
 /** What was read from one node a moment ago for one resource. */
 
@@ -28,7 +28,15 @@ export interface ObservedContainer {
     message: string
     /** false: its present run was not asked yet. Absent = it was. */
     asked?: boolean
+    /** false: it fails its liveness probe. Absent or null = it has none, or nothing is known. */
+    live?: boolean | null
+    /** What the liveness probe said last. */
+    liveMessage?: string
   }
+  /** Absent: an agent that does not tell. */
+  limits?: ResourceLimits
+  /** What it is for when it is no replica. Absent = a replica. */
+  purpose?: 'pre-deploy'
 }
 
 export interface NodeObservation {

@@ -241,6 +241,12 @@ export function resultOfSuccess(action: Action): ResultOf[Verb] {
       return { removed: true }
     case 'publishEndpoints':
       return { revision: action.args.revision }
+    case 'runToEnd':
+      return { exitCode: 0 }
+    case 'keepLog':
+      return { sha256: null }
+    case 'setResources':
+    case 'restartContainer':
     case 'setRestartPolicy':
       return {}
   }

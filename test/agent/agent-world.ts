@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type Docker from 'dockerode'
 import { generateSigningKey, signingKeyOf, signPayload, type SignedPayload } from '../../src/adapters/crypto/signing.js'
 import { Agent } from '../../src/agent/agent.js'
-import { containerSpecSchema, type ArgsOf, type ContainerSpec, type ResultOf, type Verb } from '../../src/reconcile/action.js'
+import { containerSpecSchema, type ArgsGiven, type ContainerSpec, type ResultOf, type Verb } from '../../src/reconcile/action.js'
 import { containerName, label } from '../../src/reconcile/labels.js'
 import type { NodeObservation, Observation } from '../../src/reconcile/observed.js'
 import { openDockerWorld, testApp, type DockerWorld } from './docker-world.js'
@@ -25,7 +25,7 @@ export interface AgentWorld extends DockerWorld {
   /** All nudges that the agent has told, with the time of each. */
   nudges: { resource: string; why: string; at: number }[]
   spec(resource: string, change?: Partial<ContainerSpec>): ContainerSpec
-  act<V extends Verb>(verb: V, args: ArgsOf<V>, change?: Partial<SignedPayload>, signal?: AbortSignal): Promise<ResultOf[V]>
+  act<V extends Verb>(verb: V, args: ArgsGiven<V>, change?: Partial<SignedPayload>, signal?: AbortSignal): Promise<ResultOf[V]>
   ensure(spec: ContainerSpec, awaitReadyMs?: number): Promise<ResultOf['ensureContainer']>
   retire(spec: ContainerSpec, graceSeconds?: number): Promise<ResultOf['retireContainer']>
   observe(resource: string, change?: { images?: string[]; connectionsTo?: string[] }): Promise<NodeObservation>

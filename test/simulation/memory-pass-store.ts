@@ -1,5 +1,5 @@
 import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from '../../src/reconcile/application/desired.js'
-import type { ApplicationSpec } from '../../src/reconcile/application/spec.js'
+import { emptyContext, type ApplicationSpec } from '../../src/reconcile/application/spec.js'
 import type { Failure } from '../../src/reconcile/backoff.js'
 import type { Condition } from '../../src/reconcile/condition.js'
 import type { ResourceView } from '../../src/reconcile/controller.js'
@@ -259,10 +259,16 @@ export class MemoryPassStore implements PassStore, DesiredState {
       case 'release':
         if (draft.releases.some((r) => r.number === record.release.number))
           throw new Error(`release ${record.release.number} is there already`)
-        draft.releases.push({ ...asStored(record.release), verdict: null, servingAt: null })
+        draft.releases.push({ ...asStored(record.release), verdict: null, servingAt: null, preDeployedAt: null, verdictLog: null })
         return null
       case 'verdict':
         release(record.release).verdict = { reason: record.reason, message: record.message }
+        return null
+      case 'preDeployed':
+        release(record.release).preDeployedAt = now
+        return null
+      case 'verdictLog':
+        release(record.release).verdictLog = record.sha256
         return null
       case 'serving':
         release(record.release).servingAt = now
@@ -365,6 +371,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
     if (row.kind === 'nginxdemo') return { spec: spec as NginxdemoSpec, node: this.placedOn(undefined) }
     const desired: ApplicationDesired = {
       spec: spec as ApplicationSpec,
+      context: emptyContext,
+      dependencies: [],
       node: this.placedOn((spec as ApplicationSpec).placement?.node),
       releases,
       endpoints,

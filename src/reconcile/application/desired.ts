@@ -1,5 +1,5 @@
 import type { Allocation } from '../controller.js'
-import type { ApplicationSpec, ReleaseTemplate } from './spec.js'
+import type { ApplicationSpec, ReleaseTemplate, TemplateContext } from './spec.js'
 
 /** One immutable revision of the application: its template and what the image was resolved to. */
 export interface Release {
@@ -16,6 +16,10 @@ export interface Release {
   verdict: { reason: string; message: string } | null
   /** When all its replicas were ready for the first time. */
   servingAt: number | null
+  /** When its pre-deploy command had ended well; null before, and for a release without one. */
+  preDeployedAt: number | null
+  /** Artifact with the last lines of what failed; null = none was kept (yet). */
+  verdictLog: string | null
 }
 
 export type EndpointState = 'starting' | 'ready' | 'draining'
@@ -33,9 +37,20 @@ export interface Endpoint {
   unroutedAt: number | null
 }
 
+/** Another application of the project that has to be Ready before a new release starts. */
+export interface Dependency {
+  name: string
+  /** null: there is no such application. */
+  ready: { status: string; reason: string; message: string; current: boolean } | null
+}
+
 /** Everything that the application's planner knows beside what it sees. */
 export interface ApplicationDesired {
   spec: ApplicationSpec
+  /** What its template takes from the project. */
+  context: TemplateContext
+  /** In the order of `spec.dependsOn`. */
+  dependencies: Dependency[]
   /** Where its replicas live. */
   node: string
   /** Ascending by number; at least the serving one and all newer. */
@@ -49,7 +64,9 @@ export interface ApplicationDesired {
 
 /** Facts that a plan wants written before it goes on. */
 export type ApplicationRecord =
-  | { type: 'release'; release: Omit<Release, 'verdict' | 'servingAt'> }
+  | { type: 'release'; release: Omit<Release, 'verdict' | 'servingAt' | 'preDeployedAt' | 'verdictLog'> }
+  | { type: 'preDeployed'; release: number }
+  | { type: 'verdictLog'; release: number; sha256: string }
   | { type: 'verdict'; release: number; reason: string; message: string }
   | { type: 'serving'; release: number }
   | { type: 'endpoint'; release: number; replica: number; node: string }
@@ -73,9 +90,13 @@ export function applyApplicationRecord(
 
   switch (record.type) {
     case 'release':
-      return { ...desired, releases: [...desired.releases, { ...record.release, verdict: null, servingAt: null }] }
+      return { ...desired, releases: [...desired.releases, { ...record.release, verdict: null, servingAt: null, preDeployedAt: null, verdictLog: null }] }
     case 'verdict':
       return onRelease(record.release, { verdict: { reason: record.reason, message: record.message } })
+    case 'preDeployed':
+      return onRelease(record.release, { preDeployedAt: now })
+    case 'verdictLog':
+      return onRelease(record.release, { verdictLog: record.sha256 })
     case 'serving':
       return onRelease(record.release, { servingAt: now })
     case 'endpoint': {

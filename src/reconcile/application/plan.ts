@@ -1,4 +1,4 @@
-import type { Action, ContainerSpec } from '../action.js'
+import type { Action, ContainerSpecGiven } from '../action.js'
 import type { Plan, PlanInput } from '../controller.js'
 import { label } from '../labels.js'
 import { withTag } from '../name.js'
@@ -136,7 +136,7 @@ function isProven(endpoint: Endpoint, release: Release | undefined): boolean {
   return endpoint.readyAt !== null || (release !== undefined && release.servingAt !== null)
 }
 
-function containerSpec({ input }: World, { endpoint, containerName }: Replica, release: Release): ContainerSpec {
+function containerSpec({ input }: World, { endpoint, containerName }: Replica, release: Release): ContainerSpecGiven {
   const { instance, resource, desired } = input
   const { template } = release
   const probe = probeOf(template)

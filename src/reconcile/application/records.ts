@@ -27,7 +27,7 @@ function newRelease(world: World): ApplicationRecord | null {
   const { desired, resource } = world.input
   const resolved = world.needsRelease ? resolvedImage(world) : undefined
   if (!resolved) return null
-  const template = templateOf(desired.spec)
+  const template = templateOf(desired.spec, desired.context)
   const hash = templateHash(template)
   const release = {
     // Above what runs, too: a container that no record knows must not have the name of a new one.

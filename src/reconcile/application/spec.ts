@@ -26,6 +26,76 @@ const labelSchema = z.object({
   value: text.max(4096),
 })
 
+const port = z.number().int().min(1, 'must be between 1 and 65535').max(65535, 'must be between 1 and 65535')
+const absolutePath = text
+  .min(2, 'must name a place below /')
+  .max(4096)
+  .startsWith('/', 'must be absolute: begin with /')
+  .refine((p) => !p.split('/').includes('..'), 'must not contain ..')
+const secretName = nameSchema
+
+const secretEnvSchema = z.object({
+  name: envSchema.shape.name,
+  /** Name of a secret of the project. */
+  secret: secretName,
+  /** Absent: the newest one, so that a rotation rolls out. */
+  version: z.number().int().min(1).optional(),
+})
+
+/** A text or a secret that stands at a path when the container starts. */
+const fileSchema = z
+  .object({
+    path: absolutePath,
+    content: text.max(32 * 1024, 'must have at most 32768 characters').optional(),
+    secret: secretName.optional(),
+    /** Absent: the newest one. */
+    version: z.number().int().min(1).optional(),
+    /** Octal text, e.g. `0644`. */
+    mode: z.string().regex(/^0?[0-7]{3}$/, 'must be octal, e.g. 0644').optional(),
+  })
+  .refine((f) => (f.content === undefined) !== (f.secret === undefined), 'must have either content or secret')
+
+const volumeSchema = z.object({ name: nameSchema, path: absolutePath, readOnly: z.boolean().optional() })
+const bindMountSchema = z.object({ source: absolutePath, path: absolutePath, readOnly: z.boolean().optional() })
+const tmpfsSchema = z.object({ path: absolutePath, sizeBytes: z.number().int().min(4096, 'must be at least 4096').optional() })
+const deviceSchema = z.object({
+  source: absolutePath,
+  path: absolutePath.optional(),
+  permissions: z.string().regex(/^(?=.)r?w?m?$/, 'must be made of r, w and m').optional(),
+})
+
+const publishedPortSchema = z.object({
+  port,
+  hostPort: port,
+  /** Absent: 127.0.0.1. */
+  hostAddress: z.ipv4('must be an IPv4 address').optional(),
+  protocol: z.enum(['tcp', 'udp']).optional(),
+})
+
+/** Docker refuses less memory than this (docs.docker.com, resource constraints: 6m). */
+export const memoryBytesLeast = 6 * 1024 * 1024
+const resourcesSchema = z.object({
+  memoryBytes: z
+    .number()
+    .int()
+    .min(memoryBytesLeast, `must be at least ${memoryBytesLeast} (6 MiB), Docker's minimum`)
+    .max(2 ** 50, 'is more than any machine has')
+    .optional(),
+  /** Cores; fractions are fine. */
+  cpus: z.number().min(0.01, 'must be at least 0.01').max(1024, 'is more than any machine has').optional(),
+})
+
+const probeTiming = {
+  intervalSeconds: z.number().min(0.1, 'must be at least 0.1').max(3600).optional(),
+  timeoutSeconds: z.number().min(0.1, 'must be at least 0.1').max(300).optional(),
+  failureThreshold: z.number().int().min(1).max(100).optional(),
+}
+
+const preDeploySchema = z.object({
+  command: z.array(text.max(32 * 1024)).min(1, 'must not be empty').max(128),
+  timeoutSeconds: z.number().int().min(1).max(86_400).optional(),
+})
+
 const readinessSchema = z.object({
   /** Both absent: HTTP when `path` is given, else TCP. */
   path: z
@@ -35,10 +105,10 @@ const readinessSchema = z.object({
     .max(2048)
     .optional(),
   /** Absent: the application's first port. */
-  port: z.number().int().min(1).max(65535).optional(),
-  intervalSeconds: z.number().min(0.1, 'must be at least 0.1').max(3600).optional(),
-  timeoutSeconds: z.number().min(0.1, 'must be at least 0.1').max(300).optional(),
-  failureThreshold: z.number().int().min(1).max(100).optional(),
+  port: port.optional(),
+  /** Run in the container instead; only what people ask for is run there, because many images have no tools. */
+  command: z.array(text.max(4096)).min(1).max(32).optional(),
+  ...probeTiming,
 })
 
 const argument = text.max(32 * 1024)
@@ -76,6 +146,36 @@ export const applicationSpecSchema = z
     ports: z.array(z.number().int().min(1).max(65535)).max(32).superRefine(unique((p) => p, 'this port')).optional(),
     replicas: z.number().int().min(0, 'must be between 0 and 100').max(100, 'must be between 0 and 100').optional(),
     readiness: readinessSchema.optional(),
+    /** A replica that fails this is restarted; absent = only an exit counts. */
+    liveness: readinessSchema.optional(),
+    secretEnv: z.array(secretEnvSchema).max(256).superRefine(unique((e) => e.name, 'this name')).optional(),
+    files: z.array(fileSchema).max(64).superRefine(unique((f) => f.path, 'this path')).optional(),
+    /** `user`, `uid`, `user:group` or `uid:gid`. */
+    user: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$/, 'must be user, uid, user:group or uid:gid').optional(),
+    publishedPorts: z
+      .array(publishedPortSchema)
+      .max(32)
+      .superRefine(unique((p) => `${p.hostPort}/${p.protocol ?? 'tcp'}`, 'this host port'))
+      .optional(),
+    /** Survive the application's containers; named by the application, so two applications never share one. */
+    volumes: z.array(volumeSchema).max(32).superRefine(unique((v) => v.name, 'this name')).optional(),
+    bindMounts: z.array(bindMountSchema).max(32).optional(),
+    tmpfs: z.array(tmpfsSchema).max(16).optional(),
+    shmBytes: z.number().int().min(65_536, 'must be at least 65536').max(2 ** 40, 'is more than any machine has').optional(),
+    devices: z.array(deviceSchema).max(16).optional(),
+    resources: resourcesSchema.optional(),
+    strategy: z.enum(['rolling', 'recreate', 'blue-green']).optional(),
+    /** Runs once for each release, with its image and settings, before anything is switched to it. */
+    preDeploy: preDeploySchema.optional(),
+    /** Names of applications of the same project that have to be Ready before a new release starts. */
+    dependsOn: z.array(nameSchema).max(32).superRefine(unique((n) => n, 'this name')).optional(),
+    pullPolicy: z.enum(['missing', 'always', 'never']).optional(),
+    /** Name of the project's registry credential. */
+    registryCredential: nameSchema.optional(),
+    /** Any change of it makes a new release of the same settings. */
+    restartNonce: z.number().int().min(0).optional(),
+    /** Runs nothing, keeps everything else. */
+    suspended: z.boolean().optional(),
     /** Seconds that a new replica has to become ready. */
     startupBudgetSeconds: z.number().int().min(1).max(3600).optional(),
     stopGraceSeconds: z.number().int().min(0).max(3600).optional(),
@@ -85,18 +185,38 @@ export const applicationSpecSchema = z
   })
   .strict()
   .superRefine((spec, ctx) => {
-    const sizes = (['env', 'command', 'entrypoint', 'labels'] as const).map((field) => ({ field, bytes: wireBytes(spec[field]) }))
+    const sizes = (['env', 'secretEnv', 'files', 'command', 'entrypoint', 'labels', 'preDeploy'] as const).map((field) => ({ field, bytes: wireBytes(spec[field]) }))
     const bytes = sizes.reduce((sum, s) => sum + s.bytes, 0)
     const largest = sizes.reduce((a, b) => (b.bytes > a.bytes ? b : a))
     if (bytes > settingsBytesMost)
       ctx.addIssue({
         code: 'custom',
         path: [largest.field],
-        message: `is too big: env, command, entrypoint and labels take ${bytes} bytes on the wire, more than ${settingsBytesMost}`,
+        message: `is too big: env, files, commands and labels take ${bytes} bytes on the wire, more than ${settingsBytesMost}`,
       })
-    if (spec.readiness && spec.readiness.port === undefined && !spec.ports?.length)
-      ctx.addIssue({ code: 'custom', path: ['readiness', 'port'], message: 'is needed, because the application has no ports' })
+    for (const field of ['readiness', 'liveness'] as const) {
+      const probe = spec[field]
+      if (!probe || probe.command) continue
+      if (probe.port === undefined && !spec.ports?.length)
+        ctx.addIssue({ code: 'custom', path: [field, 'port'], message: 'is needed, because the application has no ports' })
+      else if (probe.port !== undefined && spec.ports && !spec.ports.includes(probe.port))
+        ctx.addIssue({ code: 'custom', path: [field, 'port'], message: `must be one of the application's ports: ${spec.ports.join(', ')}` })
+    }
+    mountPathsTwice(spec).forEach((path) => ctx.addIssue({ code: 'custom', path, message: 'another mount has this path' }))
   })
+
+/** Places of the mounts whose path an earlier one has. */
+function mountPathsTwice(spec: { volumes?: { path: string }[]; bindMounts?: { path: string }[]; tmpfs?: { path: string }[] }) {
+  const seen = new Set<string>()
+  return (['volumes', 'bindMounts', 'tmpfs'] as const).flatMap((field) =>
+    (spec[field] ?? []).flatMap(({ path }, index) => {
+      const canonical = path.replace(/\/+/g, '/').replace(/\/$/, '')
+      const twice = seen.has(canonical)
+      seen.add(canonical)
+      return twice ? [[field, index, 'path']] : []
+    }),
+  )
+}
 
 export type ApplicationSpec = z.infer<typeof applicationSpecSchema>
 
@@ -108,17 +228,65 @@ export const applicationDefaults = {
   probeIntervalSeconds: 2,
   probeTimeoutSeconds: 2,
   probeFailureThreshold: 3,
+  preDeployTimeoutSeconds: 600,
+  strategy: 'rolling',
+  pullPolicy: 'missing',
 } as const
 
 /** The part of a spec that cannot change in a living container; a release freezes it. */
-export type ReleaseTemplate = Pick<
-  ApplicationSpec,
-  'image' | 'entrypoint' | 'command' | 'env' | 'labels' | 'ports' | 'readiness' | 'placement'
->
+const templateFields = [
+  'image',
+  'entrypoint',
+  'command',
+  'env',
+  'labels',
+  'ports',
+  'readiness',
+  'placement',
+  'liveness',
+  'secretEnv',
+  'files',
+  'user',
+  'publishedPorts',
+  'volumes',
+  'bindMounts',
+  'tmpfs',
+  'shmBytes',
+  'devices',
+  'preDeploy',
+  'restartNonce',
+] as const satisfies (keyof ApplicationSpec)[]
 
-export function templateOf(spec: ApplicationSpec): ReleaseTemplate {
-  const { image, entrypoint, command, env, labels, ports, readiness, placement } = spec
-  return { image, entrypoint, command, env, labels, ports, readiness, placement }
+export type ReleaseTemplate = Pick<ApplicationSpec, (typeof templateFields)[number]>
+
+/** What an application's template takes from beyond its own spec. */
+export interface TemplateContext {
+  /** Env of the project: what the application itself names wins. */
+  projectEnv: { name: string; value: string }[]
+  /** Newest version of each of the project's secrets, by name. */
+  secretVersions: Record<string, number>
+}
+
+export const emptyContext: TemplateContext = { projectEnv: [], secretVersions: {} }
+
+/** Secrets by version and env by its precedence: project < literal < secret. */
+export function templateOf(spec: ApplicationSpec, { projectEnv, secretVersions }: TemplateContext = emptyContext): ReleaseTemplate {
+  const own = Object.fromEntries(templateFields.map((field) => [field, spec[field]])) as ReleaseTemplate
+  const pinned = <T extends { secret?: string; version?: number }>(item: T): T =>
+    item.secret === undefined || item.version !== undefined ? item : { ...item, version: secretVersions[item.secret] }
+  return {
+    ...own,
+    env: mergedEnv(projectEnv, spec),
+    ...(spec.secretEnv ? { secretEnv: spec.secretEnv.map(pinned) } : {}),
+    ...(spec.files ? { files: spec.files.map(pinned) } : {}),
+  }
+}
+
+function mergedEnv(projectEnv: TemplateContext['projectEnv'], { env, secretEnv }: ApplicationSpec): ApplicationSpec['env'] {
+  if (projectEnv.length === 0 && !secretEnv) return env
+  const bySecret = new Set((secretEnv ?? []).map((e) => e.name))
+  const byName = new Map([...projectEnv, ...(env ?? [])].map((e) => [e.name, e]))
+  return [...byName.values()].filter((e) => !bySecret.has(e.name))
 }
 
 /** Compared as text with the stored one to see whether a spec needs a new release. */

@@ -89,7 +89,7 @@ export function worldOf(input: PlanInput<ApplicationDesired>): World {
 export function asksForRelease(resource: ResourceView, desired: ApplicationDesired): boolean {
   const latest = desired.releases.at(-1)
   if (!latest) return true
-  if (latest.templateHash !== templateHash(templateOf(desired.spec))) return true
+  if (latest.templateHash !== templateHash(templateOf(desired.spec, desired.context))) return true
   return latest.verdict !== null && resource.generation > latest.generation
 }
 

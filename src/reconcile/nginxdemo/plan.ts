@@ -1,4 +1,4 @@
-import type { Action, ContainerSpec } from '../action.js'
+import type { Action, ContainerSpecGiven } from '../action.js'
 import { ready, type ConditionDraft } from '../condition.js'
 import type { Controller, Plan, PlanInput, ResourceView } from '../controller.js'
 import { shortHash } from '../hash.js'
@@ -58,11 +58,11 @@ function actionsOf(input: PlanInput<NginxdemoDesired>, node: NodeObservation): A
   return [ensure(wanted, desired.node)]
 }
 
-function isCurrent(container: ObservedContainer, wanted: ContainerSpec): boolean {
+function isCurrent(container: ObservedContainer, wanted: ContainerSpecGiven): boolean {
   return container.name === wanted.name && container.specHash === wanted.labels[label.specHash]
 }
 
-function demoContainer({ instance, resource, desired }: PlanInput<NginxdemoDesired>): ContainerSpec {
+function demoContainer({ instance, resource, desired }: PlanInput<NginxdemoDesired>): ContainerSpecGiven {
   const image = imageOf(desired.spec)
   return {
     name: containerName(instance, resource.id, 0, 0),
@@ -104,7 +104,7 @@ function pull({ spec, node }: NginxdemoDesired): Action {
   }
 }
 
-function ensure(container: ContainerSpec, node: string): Action {
+function ensure(container: ContainerSpecGiven, node: string): Action {
   return {
     key: 'ensure:0:0',
     verb: 'ensureContainer',

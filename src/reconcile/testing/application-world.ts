@@ -5,9 +5,9 @@ import { shortHash } from '../hash.js'
 import { containerName } from '../labels.js'
 import type { NodeObservation, Observation, ObservedContainer } from '../observed.js'
 import { withTag } from '../name.js'
-import type { ApplicationDesired, Endpoint, EndpointState, Release } from '../application/desired.js'
+import type { ApplicationDesired, Dependency, Endpoint, EndpointState, Release } from '../application/desired.js'
 import { revisionOf } from '../application/publication.js'
-import { templateHash, templateOf, type ApplicationSpec } from '../application/spec.js'
+import { emptyContext, templateHash, templateOf, type ApplicationSpec, type TemplateContext } from '../application/spec.js'
 
 export const instance = 'i1'
 export const resourceId = 'app_web'
@@ -35,6 +35,8 @@ export function releaseOf(number: number, spec: ApplicationSpec, change: Partial
     resolvedFrom: 'registry',
     verdict: null,
     servingAt: null,
+    preDeployedAt: null,
+    verdictLog: null,
     ...change,
   }
 }
@@ -112,6 +114,8 @@ export interface Setup {
   now?: number
   quiet?: boolean
   addressesExhausted?: boolean
+  context?: TemplateContext
+  dependencies?: Dependency[]
 }
 
 /** What the planner gets for one application on one node. */
@@ -142,6 +146,8 @@ export function inputOf(setup: Setup = {}): PlanInput<ApplicationDesired> {
     },
     desired: {
       spec,
+      context: setup.context ?? emptyContext,
+      dependencies: setup.dependencies ?? [],
       node: nodeId,
       releases,
       endpoints: setup.endpoints ?? [],

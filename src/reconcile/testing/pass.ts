@@ -50,6 +50,10 @@ export function wordsOf(record: ApplicationRecord): string {
       return `release ${record.release.number}`
     case 'verdict':
       return `verdict ${record.release} ${record.reason}`
+    case 'preDeployed':
+      return `pre-deployed ${record.release}`
+    case 'verdictLog':
+      return `log ${record.release} ${record.sha256}`
     case 'serving':
       return `serving ${record.release}`
     case 'endpoint':
