@@ -166,7 +166,9 @@ function drains(world: World): ApplicationRecord[] {
   for (const replica of leaving) {
     const neverServed = replica.endpoint.readyAt === null
     if (neverServed) records.push(endpointState(replica.endpoint, 'draining'))
-    else if (!serves(replica)) {
+    else if (mayServe(replica)) {
+      if (newReady >= world.count) records.push(endpointState(replica.endpoint, 'draining'))
+    } else if (!serves(replica)) {
       if (proven) records.push(endpointState(replica.endpoint, 'draining'))
     } else if (ready - 1 >= world.count && room > 0) {
       records.push(endpointState(replica.endpoint, 'draining'))
@@ -175,6 +177,11 @@ function drains(world: World): ApplicationRecord[] {
     }
   }
   return records
+}
+
+/** Ready when its node was last heard, and shown since: it counts for nobody, but is not given up before others stand in for it. */
+function mayServe({ hidden, endpoint }: Replica): boolean {
+  return hidden && endpoint.state === 'ready'
 }
 
 /** Nobody replaces what leaves when nothing is wanted any more, so then all may go together. */
@@ -205,7 +212,7 @@ function allocations(world: World): ApplicationRecord[] {
   const held = new Set(own.map((r) => r.endpoint.replica))
   const missing = Array.from({ length: count }, (_, i) => i).filter((i) => !held.has(i))
   const most = count + world.surge
-  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining')
+  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining' && !isBehind(world, r))
   // A target must be able to prove itself even when broken leftovers fill every place. Those that serve leave by
   // themselves, one after the other: deploys in quick succession wait for them instead of piling up.
   const mayProve = !own.some((r) => r.wanted) && staying.filter(serves).length < most
@@ -213,4 +220,9 @@ function allocations(world: World): ApplicationRecord[] {
   return missing
     .slice(0, Math.max(0, places))
     .map((replica) => ({ type: 'endpoint', release: target.number, replica, node: input.desired.node }))
+}
+
+/** On a silent node that is left: it takes no place where the target grows, which may have to do without it. */
+function isBehind({ input }: World, { hidden, wanted, endpoint }: Replica): boolean {
+  return hidden && !wanted && endpoint.node !== input.desired.node
 }
