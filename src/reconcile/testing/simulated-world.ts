@@ -14,6 +14,9 @@ const laterMs = 20_000
 
 /** How a container of `fate` looks at `now`; and when it will look different. */
 export function aged(container: ObservedContainer, fate: Fate, now: number): { container: ObservedContainer; nextAt: number | null } {
+  // Docker starts it again before long; what exits each time looks like this at nearly every look.
+  if (container.state === 'restarting' && fate !== 'exits')
+    return aged({ ...container, state: 'running', exitCode: null, startedAt: now, restartCount: container.restartCount + 1 }, fate, now)
   if (container.state !== 'running' || container.startedAt === null) return { container, nextAt: null }
   const at = (ms: number) => (container.startedAt ?? 0) + ms
   const is = (ready: boolean, nextAt: number | null = null) => ({
