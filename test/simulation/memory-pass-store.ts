@@ -278,6 +278,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
           node: record.node,
           address,
           state: 'starting',
+          stateAt: now,
           readyAt: null,
           unroutedAt: null,
         })
@@ -286,6 +287,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       }
       case 'endpointState': {
         const changed = endpoint(record)
+        if (changed.state !== record.state) changed.stateAt = now
         changed.state = record.state
         changed.unroutedAt = null
         if (record.state === 'ready') changed.readyAt ??= now

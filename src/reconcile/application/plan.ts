@@ -5,7 +5,7 @@ import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
 import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from './desired.js'
-import { internalZone, isLive, publicationOf, publicationOn, revisionOf } from './publication.js'
+import { internalZone, isLive, isLiveWhereSeen, isNamedByNobody, publicationOf, publicationOn, revisionOf, silenceLeftMs } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
 import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, worldOf, type Replica, type Stray, type World } from './world.js'
@@ -234,8 +234,7 @@ function nothingServes(world: World): boolean {
 function isRouted(world: World, { container }: Stray): boolean {
   return (
     container.state === 'running' &&
-    world.replicas.some((r) => r.endpoint.address === container.address && r.endpoint.readyAt !== null) &&
-    !isLive(world)
+    world.replicas.some(({ endpoint: e }) => e.address === container.address && e.readyAt !== null && !isNamedByNobody(world, e))
   )
 }
 
@@ -261,7 +260,7 @@ function retire({ input }: World, node: string, name: string, summary: string): 
 function drainLeftMs(world: World, { endpoint, container }: Replica): number | null {
   if (endpoint.readyAt === null) return 0
   // Also of one that is down: Docker may start it again any moment, and readers would find it for just as long.
-  if (endpoint.unroutedAt === null) return null
+  if (endpoint.unroutedAt === null) return isLiveWhereSeen(world) ? silenceLeftMs(world, endpoint) : null
   if (container?.state !== 'running') return 0
   const { desired, now } = world.input
   const since = now - endpoint.unroutedAt

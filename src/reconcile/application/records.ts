@@ -3,7 +3,7 @@ import { saysHeld } from '../address-in-use.js'
 import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
-import { isLive, leaves } from './publication.js'
+import { isLiveWhereSeen, isNamedByNobody, leaves, silenceHoldsMs } from './publication.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
 import { lostImageMessage, lostReplica, resolveKey, runningForMs, serves, unknownServers, type Replica, type World } from './world.js'
 
@@ -16,6 +16,8 @@ export function recordsOf(world: World): ApplicationRecord[] {
   if (release) return [release]
   const verdict = verdictOn(world)
   if (verdict) return [verdict]
+  const again = namedAgain(world)
+  if (again.length > 0) return again
   const known = [...readiness(world), ...gone(world), ...displaced(world), ...unrouted(world), ...serving(world)]
   if (known.length > 0) return known
   const drained = [...drains(world), ...revived(world)]
@@ -140,10 +142,18 @@ function isSilent({ nodes, input }: World, node: string): boolean {
 }
 
 function unrouted(world: World): ApplicationRecord[] {
-  if (!isLive(world)) return []
   return world.replicas
     .filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null && r.endpoint.unroutedAt === null)
+    .filter((r) => isNamedByNobody(world, r.endpoint))
     .map(({ endpoint: { release, replica } }) => ({ type: 'unrouted', release, replica }))
+}
+
+/** A node that had been silent for too long to be waited for is back, and may name it until it shows what the others do. */
+function namedAgain(world: World): ApplicationRecord[] {
+  if (isLiveWhereSeen(world)) return []
+  return world.replicas
+    .filter(({ endpoint: e }) => e.state === 'draining' && e.unroutedAt !== null && e.unroutedAt - e.stateAt >= silenceHoldsMs)
+    .map((r) => endpointState(r.endpoint, 'draining'))
 }
 
 function serving(world: World): ApplicationRecord[] {
