@@ -286,9 +286,17 @@ const tables: Record<string, Row[]> = {
     {
       it: 'start failed for now -> reason and next try are told',
       ...starting2,
-      failures: [failureOf('ensure:2:0', { reason: 'NameTaken', count: 3 })],
+      failures: [failureOf('ensure:2:0', { reason: 'DiskFull', count: 3 })],
+      actions: ['ensure:2:0'],
+      ready: 'False DiskFull',
+    },
+    {
+      it: 'a foreign container has its name, in the tenth try -> no verdict, tried again',
+      ...starting2,
+      failures: [failureOf('ensure:2:0', { reason: 'NameTaken', count: 10 })],
       actions: ['ensure:2:0'],
       ready: 'False NameTaken',
+      available: 'True ReplicasReady',
     },
     {
       it: 'given up, same generation -> nothing tries it again',
