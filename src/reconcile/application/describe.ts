@@ -3,6 +3,7 @@ import { ready, type ConditionDraft, type ConditionStatus } from '../condition.j
 import type { Failure } from '../backoff.js'
 import { withTag } from '../name.js'
 import type { UnreachableNode } from '../observed.js'
+import { imageOfPull } from '../pull-key.js'
 import { isLiveWhereSeen, isPublished, publicationOf, silenceHoldsMs, silentNodes } from './publication.js'
 import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type Replica, type World } from './world.js'
 
@@ -71,8 +72,12 @@ function scaledToZero(world: World): ConditionDraft {
 
 /** The failure that keeps the target from becoming complete; one whose action is not wanted any more is history. */
 function blockingFailure({ input, target }: World, wanted: Action[]): Failure | undefined {
-  const prefixes = target ? [`pull:${target.resolvedImage}`, `ensure:${target.number}:`, 'publish:'] : []
-  const failed = wanted.filter((a) => input.failures.has(a.key)).find((a) => prefixes.some((p) => a.key.startsWith(p)))
+  if (!target) return undefined
+  const concerns = (action: Action) =>
+    (action.verb === 'pullImage' && imageOfPull(action) === target.resolvedImage) ||
+    action.key.startsWith(`ensure:${target.number}:`) ||
+    action.verb === 'publishEndpoints'
+  const failed = wanted.find((a) => input.failures.has(a.key) && concerns(a))
   return failed && input.failures.get(failed.key)
 }
 

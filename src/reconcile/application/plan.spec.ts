@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Settled } from '../action.js'
 import { containerName } from '../labels.js'
 import type { UnreachableNode } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import {
   addressOf,
   containerOf,
@@ -102,7 +103,7 @@ const tables: Record<string, Row[]> = {
       releases: [],
       observed: [{ node: nodeId, unreachable: null, containers: [], images: { [image1]: null }, published: null, connections: {} }],
       records: ['release 1', 'endpoint 1/0'],
-      actions: [`pull:${image1}`],
+      actions: [pullKey(nodeId, image1)],
     },
     {
       it: 'outcome of another image -> resolve again',
@@ -246,8 +247,8 @@ const tables: Record<string, Row[]> = {
       it: 'pull failed for now -> waits, the old one serves, reason told',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image2}`, { reason: 'RegistryUnreachable' })],
-      actions: [`pull:${image2}`],
+      failures: [failureOf(pullKey(nodeId, image2), { reason: 'RegistryUnreachable' })],
+      actions: [pullKey(nodeId, image2)],
       ready: 'False RegistryUnreachable',
       available: 'True ReplicasReady',
     },
@@ -255,7 +256,7 @@ const tables: Record<string, Row[]> = {
       it: 'pull failed for good -> verdict, the old one serves',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image2}`, { reason: 'ImageNotFound', retryable: false })],
+      failures: [failureOf(pullKey(nodeId, image2), { reason: 'ImageNotFound', retryable: false })],
       records: ['verdict 2 ImageNotFound', 'draining 2/0', 'gone 2/0'],
       actions: [],
       ready: 'False ImageNotFound',
@@ -265,8 +266,16 @@ const tables: Record<string, Row[]> = {
       it: 'pull of another release failed for good -> no verdict on this one',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image1}`, { reason: 'ImageNotFound', retryable: false })],
-      actions: [`pull:${image2}`],
+      failures: [failureOf(pullKey(nodeId, image1), { reason: 'ImageNotFound', retryable: false })],
+      actions: [pullKey(nodeId, image2)],
+    },
+    {
+      it: 'its pull failed for good on another node -> no verdict, pulled here',
+      ...starting2,
+      missingImages: [image2],
+      failures: [failureOf(pullKey('node_2', image2), { reason: 'ImageNotFound', retryable: false })],
+      actions: [pullKey(nodeId, image2)],
+      ready: 'False RollingOut',
     },
     {
       it: 'start failed for good (command not found) -> verdict, the old one serves',
@@ -383,7 +392,7 @@ const tables: Record<string, Row[]> = {
       containers: [],
       missingImages: [image1],
       records: ['starting 1/0'],
-      actions: [publish, `pull:${image1}`],
+      actions: [publish, pullKey(nodeId, image1)],
     },
     {
       it: 'paused -> started (Docker unpauses)',
@@ -969,7 +978,7 @@ const tables: Record<string, Row[]> = {
     {
       it: 'id and tag gone -> pulled by tag',
       ...localOnly({ tag: null }),
-      actions: [`pull:sha256:abc`],
+      actions: [pullKey(nodeId, 'sha256:abc')],
     },
     {
       it: 'id gone, tag is another image now -> given up, because a pull would change nothing',
@@ -1027,7 +1036,7 @@ describe('planApplication', () => {
     const gone: Setup = { deleting: true, releases: [r1] }
     it.each([
       { it: 'nothing left -> true', setup: gone, expected: true },
-      { it: 'an action in flight -> false', setup: { ...gone, inFlight: [inFlightOf(`pull:${image1}`)] }, expected: false },
+      { it: 'an action in flight -> false', setup: { ...gone, inFlight: [inFlightOf(pullKey(nodeId, image1))] }, expected: false },
       { it: 'still published -> false', setup: { ...gone, published: 'x' }, expected: false },
       { it: 'a container left -> false', setup: { ...gone, containers: [containerOf(r1, 0)] }, expected: false },
       { it: 'node silent -> false', setup: { ...gone, observed: [away('NodeAway')] }, expected: false },

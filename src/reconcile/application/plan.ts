@@ -3,6 +3,7 @@ import type { Plan, PlanInput } from '../controller.js'
 import { label } from '../labels.js'
 import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from './desired.js'
 import { internalZone, isLive, isLiveWhereSeen, isNamedByNobody, publicationOf, publicationOn, revisionOf, silenceLeftMs } from './publication.js'
@@ -76,10 +77,10 @@ function pulls(world: World): Action[] {
   for (const replica of needingContainer(world)) {
     const { endpoint, release, container } = replica
     if (release && !container && localImage(world, replica) === null && !isImageLost(world, endpoint.node, release))
-      missing.set(`${endpoint.node} ${release.resolvedImage}`, { node: endpoint.node, release })
+      missing.set(pullKey(endpoint.node, release.resolvedImage), { node: endpoint.node, release })
   }
-  return [...missing.values()].map(({ node, release }) => ({
-    key: `pull:${release.resolvedImage}`,
+  return [...missing].map(([key, { node, release }]) => ({
+    key,
     verb: 'pullImage',
     args: { image: pullReference(release) },
     node,

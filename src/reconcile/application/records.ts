@@ -2,6 +2,7 @@ import { resultOf } from '../action.js'
 import { saysHeld } from '../address-in-use.js'
 import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
+import { pullKey } from '../pull-key.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
 import { isLiveWhereSeen, isNamedByNobody, leaves, silenceHoldsMs } from './publication.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
@@ -93,8 +94,9 @@ function budgetCause(world: World, { container, endpoint, ready, busy, seenAt }:
 }
 
 function definitiveFailure(world: World, target: Release): Cause | null {
+  const pulls = new Set(world.replicas.filter((r) => r.wanted).map((r) => pullKey(r.endpoint.node, target.resolvedImage)))
   for (const [key, failure] of world.input.failures) {
-    const concerns = key === `pull:${target.resolvedImage}` || key.startsWith(`ensure:${target.number}:`)
+    const concerns = pulls.has(key) || key.startsWith(`ensure:${target.number}:`)
     if (concerns && !failure.retryable) return { reason: failure.reason, message: failure.message }
   }
   return null

@@ -5,6 +5,7 @@ import { shortHash } from '../hash.js'
 import { containerName, label } from '../labels.js'
 import { withTag } from '../name.js'
 import type { NodeObservation, ObservedContainer, ObserveRequest } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import { nginxdemoDefaultImage, type NginxdemoDesired, type NginxdemoSpec } from './spec.js'
 
 /** The smallest kind: keeps one container running. It writes no records, so a plan is all there is. */
@@ -92,7 +93,7 @@ function demoContainer({ instance, resource, desired }: PlanInput<NginxdemoDesir
 function pull({ spec, node }: NginxdemoDesired): Action {
   const image = imageOf(spec)
   return {
-    key: `pull:${image}`,
+    key: pullKey(node, image),
     verb: 'pullImage',
     args: { image },
     node,

@@ -3,6 +3,7 @@ import type { ApplicationDesired, Endpoint, Release } from '../application/desir
 import type { ApplicationSpec } from '../application/spec.js'
 import type { PlanInput } from '../controller.js'
 import { ContainerState, type ObservedContainer } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import { containerOf, digestOf, endpointOf, epoch, failureOf, inputOf, nodeId, releaseOf, settledSetup, specOf } from './application-world.js'
 import type { Story } from './application-run.js'
 import { Fate } from './simulated-world.js'
@@ -126,7 +127,7 @@ export const anyWorld = fc
     containers: fc.array(anyContainer, { maxLength: 8 }),
     missing: fc.subarray([...images, ...images.map(digestOf)]),
     published: fc.constantFrom('live' as const, null, 'garbage'),
-    failures: fc.subarray(['resolve:shop/web:1', `publish:${nodeId}`, 'ensure:1:0', 'ensure:2:0', `pull:${digestOf('shop/web:1')}`]),
+    failures: fc.subarray(['resolve:shop/web:1', `publish:${nodeId}`, 'ensure:1:0', 'ensure:2:0', pullKey(nodeId, digestOf('shop/web:1'))]),
     deleting: fc.boolean(),
     fates: fc.array(fc.constantFrom(...Fate), { minLength: 8, maxLength: 8 }),
     silence: fc.option(anySilence, { nil: undefined, freq: 3 }),
