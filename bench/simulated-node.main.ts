@@ -128,6 +128,7 @@ const observe = createObserver({
   prober,
   publisher,
   connections: new ConnectionCounter({ has: () => false }),
+  told,
   span,
   clock,
   clockOffsetMs: () => offset.ms ?? 0,

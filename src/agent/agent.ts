@@ -162,6 +162,7 @@ export class Agent {
       prober: this.prober,
       publisher: this.publisher,
       connections: new ConnectionCounter(runner),
+      told,
       span,
       clock,
       clockOffsetMs: () => this.offset.ms ?? 0,

@@ -4,6 +4,7 @@ import { label } from '../reconcile/labels.js'
 import type { NodeObservation, Observation, ObservedContainer, ObserveRequest } from '../reconcile/observed.js'
 import type { ConnectionCounter } from './connections.js'
 import type { Clock, EndpointReaders, Readiness } from './ports.js'
+import type { ToldStates } from './told-states.js'
 import type { WatchSpan } from './watch-span.js'
 
 export interface ObserverPorts {
@@ -13,6 +14,7 @@ export interface ObserverPorts {
   prober: Readiness
   publisher: EndpointReaders
   connections: ConnectionCounter
+  told: Pick<ToldStates, 'asked'>
   span: Pick<WatchSpan, 'answered' | 'missed'>
   clock: Pick<Clock, 'now'>
   /** Control plane's clock minus ours, milliseconds. */
@@ -23,9 +25,12 @@ export interface ObserverPorts {
 export function createObserver(ports: ObserverPorts): (request: ObserveRequest) => Promise<Observation> {
   return async (request) => {
     try {
-      return await observe(ports, request)
+      const seen = await observe(ports, request)
+      ports.told.asked(request, true)
+      return seen
     } catch (error) {
       if (error instanceof EngineFailure && error.reason === 'DockerUnreachable') {
+        ports.told.asked({ kind: request.kind, resource: request.resource }, false)
         return { node: ports.node, unreachable: 'DockerUnreachable', message: error.message }
       }
       throw error

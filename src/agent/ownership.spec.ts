@@ -16,6 +16,8 @@ describe('requireOwn', () => {
     ['which belongs to application app_b', { ...own, [label.resource]: 'app_b' }],
   ])('%s -> a failure that is tried again, and says what to remove', (whose, labels) => {
     const message = `the name ek-1 is held by container c0123456789a, ${whose}: remove or rename that container`
-    expect(() => requireOwn(held(labels), owner)).toThrow(expect.objectContaining({ reason: 'NameTaken', retryable: true, message }))
+    expect(() => requireOwn(held(labels), owner)).toThrow(
+      expect.objectContaining({ reason: 'NameTaken', retryable: true, message }),
+    )
   })
 })

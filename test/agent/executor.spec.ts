@@ -119,8 +119,12 @@ describe('ensureContainer', () => {
     const foreign = await world.docker.createContainer({ name: spec.name, Image: testApp, HostConfig: { NetworkMode: 'none' } })
     try {
       await foreign.start()
-      await expect(world.ensure(spec)).rejects.toEqual(failure('NameTaken', true, /not from Evenkeel: remove or rename that container/))
-      await expect(world.retire(spec)).rejects.toEqual(failure('NameTaken', true, /not from Evenkeel: remove or rename that container/))
+      await expect(world.ensure(spec)).rejects.toEqual(
+        failure('NameTaken', true, /not from Evenkeel: remove or rename that container/),
+      )
+      await expect(world.retire(spec)).rejects.toEqual(
+        failure('NameTaken', true, /not from Evenkeel: remove or rename that container/),
+      )
       expect((await foreign.inspect()).State.Running).toBe(true)
     } finally {
       await foreign.remove({ force: true })
@@ -137,7 +141,9 @@ describe('ensureContainer', () => {
       Labels: { ...spec.labels, [label.instance]: 'other' },
     })
     try {
-      await expect(world.ensure(spec)).rejects.toEqual(failure('NameTaken', true, /another Evenkeel instance \(other\): remove or rename/))
+      await expect(world.ensure(spec)).rejects.toEqual(
+        failure('NameTaken', true, /another Evenkeel instance \(other\): remove or rename/),
+      )
     } finally {
       await foreign.remove({ force: true })
     }

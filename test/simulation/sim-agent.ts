@@ -148,6 +148,7 @@ export class SimAgent implements NodeWorker {
         connections: {
           count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))),
         } as ConnectionCounter,
+        told,
         span,
         clock: nodeClock,
         clockOffsetMs: () => -skewMs,

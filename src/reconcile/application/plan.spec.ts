@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Settled } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
 import { containerName } from '../labels.js'
 import type { UnreachableNode } from '../observed.js'
 import { pullKey } from '../pull-key.js'
@@ -500,7 +501,7 @@ const tables: Record<string, Row[]> = {
       actions: [],
       ready: unreachable === 'DockerUnreachable' ? 'Unknown DockerUnreachable' : 'Unknown NodeUnreachable',
       available: unreachable === 'DockerUnreachable' ? 'Unknown DockerUnreachable' : 'Unknown NodeUnreachable',
-      requeue: unreachable === 'DockerUnreachable' ? 1_000 : 10_000,
+      requeue: awayPollMs(away(unreachable), resourceId),
     })),
     {
       it: 'while a release waits to be resolved -> not even that',

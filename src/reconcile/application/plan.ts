@@ -1,4 +1,5 @@
 import type { Action, ContainerSpec } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
 import type { Plan, PlanInput } from '../controller.js'
 import { label } from '../labels.js'
 import { withTag } from '../name.js'
@@ -14,8 +15,6 @@ import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, s
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
 const awaitReadyMs = 400
 const connectionsPollMs = 1_000
-const engineAwayPollMs = 1_000
-const agentAwayPollMs = 10_000
 /** Nobody tells when another resource gives an address back. */
 const addressesPollMs = 10_000
 const shortestWaitMs = 50
@@ -274,12 +273,10 @@ function drainLeftMs(world: World, { endpoint, container }: Replica): number | n
 }
 
 function requeueAfterMs(world: World): number | null {
-  const { observed, desired } = world.input
+  const { observed, desired, resource } = world.input
   const budgetMs = (desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1000
   const waits: (number | null)[] = []
-  for (const o of observed) {
-    if (o.unreachable !== null) waits.push(o.unreachable === 'DockerUnreachable' ? engineAwayPollMs : agentAwayPollMs)
-  }
+  for (const o of observed) if (o.unreachable !== null) waits.push(awayPollMs(o, resource.id))
   for (const replica of world.replicas) {
     const { endpoint, container, release, ready, seenAt } = replica
     if (endpoint.state === 'draining') waits.push(drainLeftMs(world, replica))

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { awayPollMs } from '../away-poll.js'
 import type { PlanInput } from '../controller.js'
 import { shortHash } from '../hash.js'
 import { containerName } from '../labels.js'
@@ -111,7 +112,7 @@ const rows: (Setup & { it: string; actions: string[]; ready: string; requeue?: n
     observed: [{ node, unreachable, message: '' }],
     actions: [],
     ready: unreachable === 'DockerUnreachable' ? 'Unknown DockerUnreachable' : 'Unknown NodeUnreachable',
-    requeue: unreachable === 'DockerUnreachable' ? 1_000 : 10_000,
+    requeue: awayPollMs({ node, unreachable, message: '' }, 'demo_1'),
   })),
 ]
 

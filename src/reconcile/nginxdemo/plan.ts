@@ -1,4 +1,5 @@
 import type { Action, ContainerSpec } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
 import { ready, type ConditionDraft } from '../condition.js'
 import type { Controller, Plan, PlanInput, ResourceView } from '../controller.js'
 import { shortHash } from '../hash.js'
@@ -31,7 +32,7 @@ export function planNginxdemo(input: PlanInput<NginxdemoDesired>): Plan<never> {
     return {
       ...plan,
       conditions: [ready('Unknown', engine ? 'DockerUnreachable' : 'NodeUnreachable', node.message)],
-      requeueAfterMs: engine ? 1_000 : 10_000,
+      requeueAfterMs: awayPollMs(node, input.resource.id),
     }
   }
   const actions = actionsOf(input, node)
