@@ -1213,6 +1213,54 @@ describe('planApplication', () => {
     })
   })
 
+  describe('a replica of a release that never was complete was ready once, and is not any more', () => {
+    interface Unready {
+      forMs: number
+      runningMs?: number
+      probe?: { ready: boolean | null; message: string; asked?: boolean }
+      release2?: object
+      state?: 'starting' | 'ready'
+    }
+    const unready = ({ forMs, runningMs = 600_000, probe = { ready: false, message: '503' }, release2, state = 'starting' }: Unready) => {
+      const setup = changing(1, { release2 })
+      const endpoints = [endpointOf(1, 0, 'ready'), endpointOf(2, 0, state, { stateAt: epoch - forMs, readyAt: epoch - 500_000 })]
+      const container = containerOf(setup.releases[1] ?? r1, 0, { startedAt: epoch - runningMs, probe })
+      return passOf({ ...setup, endpoints, containers: [...setup.containers, container], published: 'live' })
+    }
+
+    it('for as long as its budget -> given up, and what served before serves on', () => {
+      const pass = unready({ forMs: 60_000 })
+      expect(pass.records).toEqual(['verdict 2 ReadinessTimeout', 'draining 2/0', 'unrouted 2/0'])
+      expect(pass.messages['Ready']).toContain('replica 0 was ready, and then was not for 60 s; the last probe said: 503; release 1 serves on')
+    })
+
+    it('for less -> waits for the rest', () => {
+      const pass = unready({ forMs: 59_000 })
+      expect({ records: pass.records, requeue: pass.requeueAfterMs }).toEqual({ records: [], requeue: 1_000 })
+    })
+
+    it('but it was started again since -> has its whole budget', () => {
+      const pass = unready({ forMs: 600_000, runningMs: 20_000 })
+      expect({ records: pass.records, requeue: pass.requeueAfterMs }).toEqual({ records: [], requeue: 40_000 })
+    })
+
+    it('it is only now that it is seen -> its budget begins', () => {
+      const pass = unready({ forMs: 500_000, state: 'ready' })
+      expect(pass.records).toEqual(['starting 2/0'])
+      expect(pass.input.desired.endpoints[1]).toMatchObject({ stateAt: epoch })
+      expect(pass.requeueAfterMs).toBe(60_000)
+    })
+
+    it.each([
+      ['nobody knows', { ready: null, message: '' }],
+      ['nobody has asked its present run', { ready: false, message: '', asked: false }],
+    ])('%s -> no verdict', (_, probe) => expect(unready({ forMs: 600_000, probe }).records).toEqual([]))
+
+    it('the release was complete before -> stays', () => {
+      expect(unready({ forMs: 600_000, release2: served }).records).not.toContain('verdict 2 ReadinessTimeout')
+    })
+  })
+
   it('a new replica ended while nobody watched, as by a reboot -> started again, no verdict', () => {
     const setup = { ...changing(1), endpoints: [endpointOf(1, 0, 'ready'), endpointOf(2, 0, 'starting')] }
     const containers = [...setup.containers, containerOf(setup.releases[1] ?? r1, 0, exited(137, { endedUnseen: true }))]

@@ -10,7 +10,7 @@ import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from '.
 import { internalZone, isLive, isLiveWhereSeen, isNamedByNobody, publicationOf, publicationOn, revisionOf, silenceLeftMs } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
-import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, worldOf, type Replica, type Stray, type World } from './world.js'
+import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, unreadyForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
 const awaitReadyMs = 400
@@ -281,8 +281,8 @@ function requeueAfterMs(world: World): number | null {
     const { endpoint, container, release, ready, seenAt } = replica
     if (endpoint.state === 'draining') waits.push(drainLeftMs(world, replica))
     else if (container && release && !ready && container.state === 'running') {
-      const ran = runningForMs(container, seenAt)
-      waits.push((probeOf(release.template) ? budgetMs : minimumReadyMs) - ran)
+      if (probeOf(release.template)) waits.push(budgetMs - unreadyForMs(container, replica))
+      else waits.push(minimumReadyMs - runningForMs(container, seenAt))
       // Its first answer may be "not ready", which is no news that anybody would tell.
       if (container.probe.asked === false) waits.push(firstProbeMs)
     }

@@ -6,7 +6,7 @@ import { pullKey } from '../pull-key.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
 import { isLiveWhereSeen, isNamedByNobody, leaves, silenceHoldsMs } from './publication.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
-import { lostImageMessage, lostReplica, resolveKey, runningForMs, serves, unknownServers, type Replica, type World } from './world.js'
+import { lostImageMessage, lostReplica, resolveKey, serves, unknownServers, unreadyForMs, type Replica, type World } from './world.js'
 
 /** Docker starts a crashing container again by itself; after this many times an unproven release is given up. */
 const restartsMost = 5
@@ -52,7 +52,7 @@ function verdictOn(world: World): ApplicationRecord | null {
   if (!target || target.servingAt !== null || target.verdict !== null) return null
   for (const replica of world.replicas.filter((r) => r.wanted)) {
     const neverReady = replica.endpoint.readyAt === null
-    const cause = neverReady ? (exitCause(replica) ?? budgetCause(world, replica)) : crashCause(replica)
+    const cause = (neverReady ? exitCause(replica) : crashCause(replica)) ?? budgetCause(world, replica)
     if (cause) return { type: 'verdict', release: target.number, ...cause }
   }
   const lost = lostReplica(world)
@@ -83,14 +83,17 @@ function crashCause({ container, endpoint, ready }: Replica): Cause | null {
   return { reason: 'CrashLoop', message: `replica ${endpoint.replica} was restarted ${container.restartCount} times${code}` }
 }
 
-function budgetCause(world: World, { container, endpoint, ready, busy, seenAt }: Replica): Cause | null {
-  if (!container || ready || busy || container.state !== 'running') return null
+/** Whether it was ready before or not: a release that is never complete must not wait for it for ever. */
+function budgetCause(world: World, replica: Replica): Cause | null {
+  const { container, endpoint, ready, busy } = replica
+  if (endpoint.state !== 'starting' || !container || ready || busy || container.state !== 'running') return null
   // An agent that was away knows nothing yet: silence is no failed probe.
   if (container.probe.ready === null || container.probe.asked === false) return null
   const budget = world.input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds
-  if (runningForMs(container, seenAt) < budget * 1000) return null
+  if (unreadyForMs(container, replica) < budget * 1000) return null
   const last = container.probe.message ? `; the last probe said: ${container.probe.message}` : ''
-  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} was not ready within ${budget} s${last}` }
+  const what = endpoint.readyAt === null ? 'was not ready within' : 'was ready, and then was not for'
+  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} ${what} ${budget} s${last}` }
 }
 
 function definitiveFailure(world: World, target: Release): Cause | null {

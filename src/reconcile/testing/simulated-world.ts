@@ -5,7 +5,7 @@ import type { NodeObservation, Observation, ObservedContainer } from '../observe
 import { reachable } from '../observed.js'
 
 /** What becomes of a container of one release after it was started. */
-export const Fate = ['healthy', 'slow', 'neverReady', 'exits', 'crashesLater'] as const
+export const Fate = ['healthy', 'slow', 'neverReady', 'exits', 'crashesLater', 'unreadyLater'] as const
 export type Fate = (typeof Fate)[number]
 
 const slowMs = 7_000
@@ -36,6 +36,8 @@ export function aged(container: ObservedContainer, fate: Fate, now: number): { c
     case 'exits':
       if (now < at(exitMs)) return is(false, at(exitMs))
       return docker ? { container: { ...container, state: 'restarting', exitCode: 1, restartCount: 9, probe: silent }, nextAt: null } : exited
+    case 'unreadyLater':
+      return now >= at(laterMs) ? is(false) : is(true, at(laterMs))
     case 'crashesLater':
       if (container.restartCount > 0 || now < at(laterMs)) return is(true, container.restartCount === 0 ? at(laterMs) : null)
       return docker ? { container: { ...container, startedAt: now, restartCount: 1, probe: { ready: true, message: '' } }, nextAt: null } : exited
