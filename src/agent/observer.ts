@@ -5,6 +5,7 @@ import type { NodeObservation, Observation, ObservedContainer, ObserveRequest } 
 import type { ConnectionCounter } from './connections.js'
 import type { ImageResolver } from './image-resolver.js'
 import type { Clock, EndpointReaders, Readiness } from './ports.js'
+import type { ToldStates } from './told-states.js'
 import type { WatchSpan } from './watch-span.js'
 
 export interface ObserverPorts {
@@ -15,6 +16,7 @@ export interface ObserverPorts {
   publisher: EndpointReaders
   connections: ConnectionCounter
   resolver: Pick<ImageResolver, 'quickly'>
+  told: Pick<ToldStates, 'asked'>
   span: Pick<WatchSpan, 'answered' | 'missed'>
   clock: Pick<Clock, 'now'>
   /** Control plane's clock minus ours, milliseconds. */
@@ -25,9 +27,12 @@ export interface ObserverPorts {
 export function createObserver(ports: ObserverPorts): (request: ObserveRequest) => Promise<Observation> {
   return async (request) => {
     try {
-      return await observe(ports, request)
+      const seen = await observe(ports, request)
+      ports.told.asked(request, true)
+      return seen
     } catch (error) {
       if (error instanceof EngineFailure && error.reason === 'DockerUnreachable') {
+        ports.told.asked({ kind: request.kind, resource: request.resource }, false)
         return { node: ports.node, unreachable: 'DockerUnreachable', message: error.message }
       }
       throw error

@@ -103,7 +103,8 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r.generat
       OR number = (SELECT max(number) FROM "Release" WHERE "resourceId" = r.id AND "servingAt" IS NOT NULL AND "verdictReason" IS NULL)
       OR EXISTS (SELECT 1 FROM "Endpoint" e WHERE e."resourceId" = r.id AND e.release = l.number))) x), '[]') AS releases,
   coalesce((SELECT json_agg(x ORDER BY x.release, x.replica) FROM (
-    SELECT release, replica, node, address, state, ${ms('"readyAt"')} AS "readyAt", ${ms('"unroutedAt"')} AS "unroutedAt"
+    SELECT release, replica, node, address, state,
+      ${ms('"stateAt"')} AS "stateAt", ${ms('"readyAt"')} AS "readyAt", ${ms('"unroutedAt"')} AS "unroutedAt"
     FROM "Endpoint" WHERE "resourceId" = r.id) x), '[]') AS endpoints,
   coalesce((SELECT json_agg(x) FROM (
     SELECT key, generation, count, reason, message, retryable, ${ms('"nextTryAt"')} AS "nextTryAt"

@@ -18,7 +18,7 @@ describe('preview', () => {
     {
       it: 'first deploy, image not there -> with its pull',
       setup: { missingImages: ['shop/web:1'] },
-      keys: ['resolve:shop/web:1', 'pull:shop/web:1', 'ensure:1:0', publish, 'policy:1:0'],
+      keys: ['resolve:shop/web:1', `pull:${nodeId}:shop/web:1`, 'ensure:1:0', publish, 'policy:1:0'],
     },
     { it: 'converged -> nothing', setup: settledSetup({ ...v1, replicas: 3 }), keys: [] },
     {

@@ -262,7 +262,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
           return {}
         })
         expect((await desired()).endpoints).toMatchObject([
-          { replica: 0, address: '10.192.0.11', state: 'starting', readyAt: null, unroutedAt: null },
+          { replica: 0, address: '10.192.0.11', state: 'starting', stateAt: now, readyAt: null, unroutedAt: null },
           { replica: 1, address: '10.192.0.10' },
         ])
       })
@@ -284,6 +284,22 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect((await desired()).endpoints).toMatchObject([{ state: 'draining', readyAt: now, unroutedAt: now }])
         await pass(async (opened) => (await opened.write([state('starting'), state('ready')]), {}), app.id, now + 9_000)
         expect((await desired()).endpoints).toMatchObject([{ state: 'ready', readyAt: now, unroutedAt: null }])
+      })
+
+      it('a state that it is in already -> unrouted is forgotten, since when it holds is not', async () => {
+        const draining: ApplicationRecord = { type: 'endpointState', release: 1, replica: 0, state: 'draining' }
+        const later =
+          (...records: ApplicationRecord[]) =>
+          async (opened: OpenPass) => (await opened.write(records), {})
+        await write(release(1), endpoint(0))
+        await pass(later(draining, { type: 'unrouted', release: 1, replica: 0 }), app.id, now + 5_000)
+        await pass(later(draining), app.id, now + 9_000)
+        expect((await desired()).endpoints).toMatchObject([{ state: 'draining', stateAt: now + 5_000, unroutedAt: null }])
+      })
+
+      it('the state of an endpoint that is not there -> refused', async () => {
+        await write(release(1))
+        await expect(write({ type: 'endpointState', release: 1, replica: 7, state: 'ready' })).rejects.toThrow()
       })
 
       it('addresses -> those never used first, then the one that rests longest', async () => {

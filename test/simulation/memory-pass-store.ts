@@ -284,6 +284,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
           node: record.node,
           address,
           state: 'starting',
+          stateAt: now,
           readyAt: null,
           unroutedAt: null,
         })
@@ -292,6 +293,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       }
       case 'endpointState': {
         const changed = endpoint(record)
+        if (changed.state !== record.state) changed.stateAt = now
         changed.state = record.state
         changed.unroutedAt = null
         if (record.state === 'ready') changed.readyAt ??= now

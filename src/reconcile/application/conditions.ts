@@ -22,5 +22,5 @@ export const applicationReasons = {
   Available: ['ReplicasReady', 'NoReplicaReady', 'ScaledToZero', 'NodeUnreachable', 'DockerUnreachable'],
   ImageResolved: ['ResolvedByRegistry', 'ResolvedLocally', 'Resolving', 'ResolveFailed'],
   EndpointsPublished: ['Published', 'Publishing', 'PublishFailed', 'NothingToPublish', 'Unobserved'],
-  Draining: ['NothingDrains', 'WaitingForConnections', 'WaitingForDns', 'Stopping'],
+  Draining: ['NothingDrains', 'WaitingForConnections', 'WaitingForDns', 'WaitingForNode', 'NodeUnreachable', 'Stopping'],
 } as const

@@ -3,8 +3,9 @@ import { ready, type ConditionDraft, type ConditionStatus } from '../condition.j
 import type { Failure } from '../backoff.js'
 import { withTag } from '../name.js'
 import type { UnreachableNode } from '../observed.js'
-import { publicationOf, publicationOn, revisionOf } from './publication.js'
-import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type World } from './world.js'
+import { imageOfPull } from '../pull-key.js'
+import { isLiveWhereSeen, isPublished, publicationOf, silenceHoldsMs, silentNodes } from './publication.js'
+import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type Replica, type World } from './world.js'
 
 /** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
 export function conditionsOf(world: World, wanted: Action[]): ConditionDraft[] {
@@ -71,8 +72,12 @@ function scaledToZero(world: World): ConditionDraft {
 
 /** The failure that keeps the target from becoming complete; one whose action is not wanted any more is history. */
 function blockingFailure({ input, target }: World, wanted: Action[]): Failure | undefined {
-  const prefixes = target ? [`pull:${target.resolvedImage}`, `ensure:${target.number}:`, 'publish:'] : []
-  const failed = wanted.filter((a) => input.failures.has(a.key)).find((a) => prefixes.some((p) => a.key.startsWith(p)))
+  if (!target) return undefined
+  const concerns = (action: Action) =>
+    (action.verb === 'pullImage' && imageOfPull(action) === target.resolvedImage) ||
+    action.key.startsWith(`ensure:${target.number}:`) ||
+    action.verb === 'publishEndpoints'
+  const failed = wanted.find((a) => input.failures.has(a.key) && concerns(a))
   return failed && input.failures.get(failed.key)
 }
 
@@ -102,10 +107,6 @@ function imageResolved(world: World): ConditionDraft {
     : condition('ImageResolved', 'True', 'ResolvedLocally', `${template.image} is ${resolvedImage} on this node; no registry was asked successfully`)
 }
 
-function isPublished(world: World): boolean {
-  return world.nodes.every((n) => n.published === revisionOf(publicationOn(world, n.node)))
-}
-
 function endpointsPublished(world: World): ConditionDraft {
   if (world.nodes.length === 0) return condition('EndpointsPublished', 'Unknown', 'Unobserved', 'no node could be read')
   const publication = publicationOf(world)
@@ -121,11 +122,36 @@ function endpointsPublished(world: World): ConditionDraft {
 }
 
 function draining(world: World): ConditionDraft {
-  const leaving = world.replicas.filter((r) => r.endpoint.state === 'draining' && r.container)
-  if (leaving.length === 0) return condition('Draining', 'False', 'NothingDrains', '')
+  const all = world.replicas.filter((r) => r.endpoint.state === 'draining')
+  const leaving = all.filter((r) => r.container)
+  const hidden = all.filter((r) => r.hidden)
+  if (leaving.length === 0) return hidden.length === 0 ? condition('Draining', 'False', 'NothingDrains', '') : drainingUnseen(hidden)
+  const held = leaving.filter((r) => r.endpoint.readyAt !== null && r.endpoint.unroutedAt === null)
+  if (held.length > 0 && silentNodes(world).length > 0 && isLiveWhereSeen(world)) return heldBySilence(world, held)
   const open = leaving.filter((r) => connectionsTo(world, r.endpoint.address) > 0)
-  const list = leaving.map((r) => `release ${r.endpoint.release} replica ${r.endpoint.replica}`).join(', ')
+  const list = listOf(leaving)
   if (open.length > 0) return condition('Draining', 'True', 'WaitingForConnections', `${list}: connections from the ingress are still open`)
   const waiting = leaving.some((r) => r.endpoint.unroutedAt === null || !r.busy)
   return condition('Draining', 'True', waiting ? 'WaitingForDns' : 'Stopping', list)
+}
+
+function drainingUnseen(hidden: Replica[]): ConditionDraft {
+  const nodes = [...new Set(hidden.map((r) => r.endpoint.node))].join(', ')
+  return condition('Draining', 'True', 'NodeUnreachable', `${listOf(hidden)}: stopped when node ${nodes} answers again`)
+}
+
+function heldBySilence(world: World, held: Replica[]): ConditionDraft {
+  const since = held.map((r) => r.endpoint.stateAt)
+  const at = (ms: number) => new Date(ms).toISOString()
+  const nodes = silentNodes(world).join(', ')
+  return condition(
+    'Draining',
+    'True',
+    'WaitingForNode',
+    `${listOf(held)}: node ${nodes} does not answer and may still send requests there; waited for since ${at(Math.min(...since))}, until ${at(Math.max(...since) + silenceHoldsMs)} at the latest`,
+  )
+}
+
+function listOf(replicas: Replica[]): string {
+  return replicas.map(({ endpoint }) => `release ${endpoint.release} replica ${endpoint.replica}`).join(', ')
 }

@@ -31,9 +31,11 @@ export interface Endpoint {
   node: string
   address: string
   state: EndpointState
+  /** Since when it is in this state. */
+  stateAt: number
   /** First time that it was ready. */
   readyAt: number | null
-  /** When DNS and ingress were seen to name it no longer. */
+  /** When DNS and ingress were seen to name it no longer, on every node that was waited for. */
   unroutedAt: number | null
 }
 
@@ -102,13 +104,14 @@ export function applyApplicationRecord(
     case 'endpoint': {
       if (address === null) return { ...desired, addressesExhausted: true }
       const { release, replica, node } = record
-      const endpoint: Endpoint = { release, replica, node, address, state: 'starting', readyAt: null, unroutedAt: null }
+      const endpoint: Endpoint = { release, replica, node, address, state: 'starting', stateAt: now, readyAt: null, unroutedAt: null }
       return { ...desired, endpoints: [...desired.endpoints, endpoint] }
     }
     case 'endpointState':
       return onEndpoint(record, (e) => ({
         ...e,
         state: record.state,
+        stateAt: record.state === e.state ? e.stateAt : now,
         readyAt: record.state === 'ready' ? (e.readyAt ?? now) : e.readyAt,
         unroutedAt: null,
       }))

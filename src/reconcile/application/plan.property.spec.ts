@@ -4,7 +4,7 @@ import { serves, unknownServers, worldOf } from './world.js'
 import { applicationDefaults } from './spec.js'
 import { applicationReasons } from './conditions.js'
 import { admit } from '../admission.js'
-import { follow, type Moment } from '../testing/application-run.js'
+import { follow, nodesWaitedFor, type Moment } from '../testing/application-run.js'
 import { anyChange, anyWorld, numRuns } from '../testing/arbitraries.js'
 import { planApplication } from './plan.js'
 
@@ -30,8 +30,9 @@ function expectTidy({ input, plan }: Followed, fates: string[] = []): void {
     return
   }
   const world = worldOf(input)
-  // What runs of a release that no record knows may be all that serves.
-  const kept = world.replicas.some((r) => r.wanted && serves(r)) ? [] : unknownServers(world)
+  // What runs of a release that no record knows may be all that serves; it is left shown, and so is what else may be.
+  const untouched = unknownServers(world).length > 0 && !world.replicas.some((r) => r.wanted && serves(r))
+  const kept = untouched ? world.strays.filter((s) => s.container.state === 'running') : []
   expect(world.strays.filter((s) => !kept.includes(s)), 'strays are left').toEqual([])
   expect(input.desired.endpoints.filter((e) => e.state === 'draining'), 'replicas drain for ever').toEqual([])
   for (const c of plan.conditions) expect(applicationReasons[c.type as keyof typeof applicationReasons]).toContain(c.reason)
@@ -52,19 +53,25 @@ function reached({ truth, readers }: Moment): number {
   return Math.max(...truth.map((n) => answering.filter((c) => readers.shown(n)?.includes(c.address ?? '')).length))
 }
 
-/** Remembers when an address was shown last, and objects when its replica is stopped before DNS answers with it are dead. */
+/** Remembers when each node showed an address last, and objects when its replica is stopped before DNS answers with it are dead. */
 function drainWatch(): (moment: Moment) => void {
-  const shownAt = new Map<string, number>()
+  const shownAt = new Map<string, Map<string, number>>()
   return ({ input, started, readers, truth }) => {
-    for (const node of truth) for (const address of readers.shown(node) ?? []) shownAt.set(address, input.now)
+    for (const node of truth) {
+      const here = shownAt.get(node.node) ?? new Map<string, number>()
+      shownAt.set(node.node, here)
+      for (const address of readers.shown(node) ?? []) here.set(address, input.now)
+    }
     const drainMs = (input.desired.spec.drainSeconds ?? applicationDefaults.drainSeconds) * 1_000
     const wait = Math.min((input.desired.dnsTtlSeconds + 1) * 1_000, drainMs)
     const { replicas } = worldOf(input)
     for (const action of started) {
       const replica = replicas.find((r) => action.verb === 'retireContainer' && r.containerName === action.args.name)
-      const last = replica && shownAt.get(replica.endpoint.address)
-      if (last === undefined || replica?.container?.state !== 'running') continue
-      expect(input.now - last, `${action.key} after it was unpublished`).toBeGreaterThanOrEqual(wait)
+      if (replica?.container?.state !== 'running') continue
+      for (const { node } of nodesWaitedFor(input, truth, replica.containerName)) {
+        const last = shownAt.get(node)?.get(replica.endpoint.address) ?? -Infinity
+        expect(input.now - last, `${action.key} after ${node} named it last`).toBeGreaterThanOrEqual(wait)
+      }
     }
   }
 }
@@ -92,9 +99,13 @@ describe('planApplication, properties', () => {
         const followed = follow(input, story, (moment) => {
           watchDrains(moment)
           expect(reached(moment), `serving after ${moment.afterMs} ms`).toBeGreaterThanOrEqual(least)
-          // What is broken or cannot be seen keeps its place, and takes none from a release that has to prove itself.
-          const staying = moment.input.desired.endpoints.filter((e) => e.state !== 'draining').length
-          expect(staying, 'replicas that are to stay').toBeLessThanOrEqual(most + Math.ceil(most / 4) + Math.max(1, brokenReplicas.length, story.silence ? counts.length - 1 : 0))
+          // What is broken or cannot be seen keeps its place, and takes none from a release that has to prove itself; what a
+          // silent node has takes none elsewhere, where others must be able to stand in for it.
+          const staying = moment.input.desired.endpoints.filter((e) => e.state !== 'draining')
+          const extra = Math.max(1, brokenReplicas.length, story.silence ? counts.length - 1 : 0)
+          const onSilent = staying.filter((e) => e.node === story.silence?.node).length
+          for (const number of [onSilent, staying.length - onSilent])
+            expect(number, 'replicas that are to stay').toBeLessThanOrEqual(most + Math.ceil(most / 4) + extra)
         })
         expectConverged(followed)
         expectTidy(followed, brokenReplicas.length > 0 ? ['', 'neverReady', ...(story.fates ?? []).slice(2)] : story.fates)

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Settled } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
 import { containerName } from '../labels.js'
 import type { NodeObservation, UnreachableNode } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import {
   addressOf,
   containerOf,
@@ -113,7 +115,7 @@ const tables: Record<string, Row[]> = {
       releases: [],
       observed: [{ node: nodeId, unreachable: null, containers: [], images: { [image1]: null }, published: null, connections: {} }],
       records: ['release 1', 'endpoint 1/0'],
-      actions: [`pull:${image1}`],
+      actions: [pullKey(nodeId, image1)],
     },
     {
       it: 'resolved along the way -> release and endpoint are written, container is made',
@@ -268,8 +270,8 @@ const tables: Record<string, Row[]> = {
       it: 'pull failed for now -> waits, the old one serves, reason told',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image2}`, { reason: 'RegistryUnreachable' })],
-      actions: [`pull:${image2}`],
+      failures: [failureOf(pullKey(nodeId, image2), { reason: 'RegistryUnreachable' })],
+      actions: [pullKey(nodeId, image2)],
       ready: 'False RegistryUnreachable',
       available: 'True ReplicasReady',
     },
@@ -277,7 +279,7 @@ const tables: Record<string, Row[]> = {
       it: 'pull failed for good -> verdict, the old one serves',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image2}`, { reason: 'ImageNotFound', retryable: false })],
+      failures: [failureOf(pullKey(nodeId, image2), { reason: 'ImageNotFound', retryable: false })],
       records: ['verdict 2 ImageNotFound', 'draining 2/0', 'gone 2/0'],
       actions: [],
       ready: 'False ImageNotFound',
@@ -287,8 +289,16 @@ const tables: Record<string, Row[]> = {
       it: 'pull of another release failed for good -> no verdict on this one',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image1}`, { reason: 'ImageNotFound', retryable: false })],
-      actions: [`pull:${image2}`],
+      failures: [failureOf(pullKey(nodeId, image1), { reason: 'ImageNotFound', retryable: false })],
+      actions: [pullKey(nodeId, image2)],
+    },
+    {
+      it: 'its pull failed for good on another node -> no verdict, pulled here',
+      ...starting2,
+      missingImages: [image2],
+      failures: [failureOf(pullKey('node_2', image2), { reason: 'ImageNotFound', retryable: false })],
+      actions: [pullKey(nodeId, image2)],
+      ready: 'False RollingOut',
     },
     {
       it: 'start failed for good (command not found) -> verdict, the old one serves',
@@ -308,9 +318,17 @@ const tables: Record<string, Row[]> = {
     {
       it: 'start failed for now -> reason and next try are told',
       ...starting2,
-      failures: [failureOf('ensure:2:0', { reason: 'NameTaken', count: 3 })],
+      failures: [failureOf('ensure:2:0', { reason: 'DiskFull', count: 3 })],
+      actions: ['ensure:2:0'],
+      ready: 'False DiskFull',
+    },
+    {
+      it: 'a foreign container has its name, in the tenth try -> no verdict, tried again',
+      ...starting2,
+      failures: [failureOf('ensure:2:0', { reason: 'NameTaken', count: 10 })],
       actions: ['ensure:2:0'],
       ready: 'False NameTaken',
+      available: 'True ReplicasReady',
     },
     {
       it: 'given up, same generation -> nothing tries it again',
@@ -397,7 +415,7 @@ const tables: Record<string, Row[]> = {
       containers: [],
       missingImages: [image1],
       records: ['starting 1/0'],
-      actions: [publish, `pull:${image1}`],
+      actions: [publish, pullKey(nodeId, image1)],
     },
     {
       it: 'paused -> started (Docker unpauses)',
@@ -505,7 +523,7 @@ const tables: Record<string, Row[]> = {
       actions: [],
       ready: unreachable === 'DockerUnreachable' ? 'Unknown DockerUnreachable' : 'Unknown NodeUnreachable',
       available: unreachable === 'DockerUnreachable' ? 'Unknown DockerUnreachable' : 'Unknown NodeUnreachable',
-      requeue: unreachable === 'DockerUnreachable' ? 1_000 : 10_000,
+      requeue: awayPollMs(away(unreachable), resourceId),
     })),
     {
       it: 'while a release waits to be resolved -> not even that',
@@ -983,7 +1001,7 @@ const tables: Record<string, Row[]> = {
     {
       it: 'id and tag gone -> pulled by tag',
       ...localOnly({ tag: null }),
-      actions: [`pull:sha256:abc`],
+      actions: [pullKey(nodeId, 'sha256:abc')],
     },
     {
       it: 'id gone, tag is another image now -> given up, because a pull would change nothing',
@@ -1041,7 +1059,7 @@ describe('planApplication', () => {
     const gone: Setup = { deleting: true, releases: [r1] }
     it.each([
       { it: 'nothing left -> true', setup: gone, expected: true },
-      { it: 'an action in flight -> false', setup: { ...gone, inFlight: [inFlightOf(`pull:${image1}`)] }, expected: false },
+      { it: 'an action in flight -> false', setup: { ...gone, inFlight: [inFlightOf(pullKey(nodeId, image1))] }, expected: false },
       { it: 'still published -> false', setup: { ...gone, published: 'x' }, expected: false },
       { it: 'a container left -> false', setup: { ...gone, containers: [containerOf(r1, 0)] }, expected: false },
       { it: 'node silent -> false', setup: { ...gone, observed: [away('NodeAway')] }, expected: false },
@@ -1214,6 +1232,54 @@ describe('planApplication', () => {
       const pass = late({ ready: false, message: 'not probed yet', asked: false }, 0)
       expect(pass.records).not.toContain('verdict 2 ReadinessTimeout')
       expect(pass.requeueAfterMs).toBe(1_000)
+    })
+  })
+
+  describe('a replica of a release that never was complete was ready once, and is not any more', () => {
+    interface Unready {
+      forMs: number
+      runningMs?: number
+      probe?: { ready: boolean | null; message: string; asked?: boolean }
+      release2?: object
+      state?: 'starting' | 'ready'
+    }
+    const unready = ({ forMs, runningMs = 600_000, probe = { ready: false, message: '503' }, release2, state = 'starting' }: Unready) => {
+      const setup = changing(1, { release2 })
+      const endpoints = [endpointOf(1, 0, 'ready'), endpointOf(2, 0, state, { stateAt: epoch - forMs, readyAt: epoch - 500_000 })]
+      const container = containerOf(setup.releases[1] ?? r1, 0, { startedAt: epoch - runningMs, probe })
+      return passOf({ ...setup, endpoints, containers: [...setup.containers, container], published: 'live' })
+    }
+
+    it('for as long as its budget -> given up, and what served before serves on', () => {
+      const pass = unready({ forMs: 60_000 })
+      expect(pass.records).toEqual(['verdict 2 ReadinessTimeout', 'draining 2/0', 'unrouted 2/0'])
+      expect(pass.messages['Ready']).toContain('replica 0 was ready, and then was not for 60 s; the last probe said: 503; release 1 serves on')
+    })
+
+    it('for less -> waits for the rest', () => {
+      const pass = unready({ forMs: 59_000 })
+      expect({ records: pass.records, requeue: pass.requeueAfterMs }).toEqual({ records: [], requeue: 1_000 })
+    })
+
+    it('but it was started again since -> has its whole budget', () => {
+      const pass = unready({ forMs: 600_000, runningMs: 20_000 })
+      expect({ records: pass.records, requeue: pass.requeueAfterMs }).toEqual({ records: [], requeue: 40_000 })
+    })
+
+    it('it is only now that it is seen -> its budget begins', () => {
+      const pass = unready({ forMs: 500_000, state: 'ready' })
+      expect(pass.records).toEqual(['starting 2/0'])
+      expect(pass.input.desired.endpoints[1]).toMatchObject({ stateAt: epoch })
+      expect(pass.requeueAfterMs).toBe(60_000)
+    })
+
+    it.each([
+      ['nobody knows', { ready: null, message: '' }],
+      ['nobody has asked its present run', { ready: false, message: '', asked: false }],
+    ])('%s -> no verdict', (_, probe) => expect(unready({ forMs: 600_000, probe }).records).toEqual([]))
+
+    it('the release was complete before -> stays', () => {
+      expect(unready({ forMs: 600_000, release2: served }).records).not.toContain('verdict 2 ReadinessTimeout')
     })
   })
 

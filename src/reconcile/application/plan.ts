@@ -1,20 +1,20 @@
 import type { Action, ContainerSpecGiven } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
 import type { Plan, PlanInput } from '../controller.js'
 import { label } from '../labels.js'
 import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from './desired.js'
-import { internalZone, isLive, publicationOf, publicationOn, revisionOf } from './publication.js'
+import { internalZone, isLive, isLiveWhereSeen, isNamedByNobody, publicationOf, publicationOn, revisionOf, silenceLeftMs } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
-import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, worldOf, type Replica, type Stray, type World } from './world.js'
+import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, unreadyForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
 const awaitReadyMs = 400
 const connectionsPollMs = 1_000
-const engineAwayPollMs = 1_000
-const agentAwayPollMs = 10_000
 /** Nobody tells when another resource gives an address back. */
 const addressesPollMs = 10_000
 const shortestWaitMs = 50
@@ -76,10 +76,10 @@ function pulls(world: World): Action[] {
   for (const replica of needingContainer(world)) {
     const { endpoint, release, container } = replica
     if (release && !container && localImage(world, replica) === null && !isImageLost(world, endpoint.node, release))
-      missing.set(`${endpoint.node} ${release.resolvedImage}`, { node: endpoint.node, release })
+      missing.set(pullKey(endpoint.node, release.resolvedImage), { node: endpoint.node, release })
   }
-  return [...missing.values()].map(({ node, release }) => ({
-    key: `pull:${release.resolvedImage}`,
+  return [...missing].map(([key, { node, release }]) => ({
+    key,
     verb: 'pullImage',
     args: { image: pullReference(release) },
     node,
@@ -234,8 +234,7 @@ function nothingServes(world: World): boolean {
 function isRouted(world: World, { container }: Stray): boolean {
   return (
     container.state === 'running' &&
-    world.replicas.some((r) => r.endpoint.address === container.address && r.endpoint.readyAt !== null) &&
-    !isLive(world)
+    world.replicas.some(({ endpoint: e }) => e.address === container.address && e.readyAt !== null && !isNamedByNobody(world, e))
   )
 }
 
@@ -261,7 +260,7 @@ function retire({ input }: World, node: string, name: string, summary: string): 
 function drainLeftMs(world: World, { endpoint, container }: Replica): number | null {
   if (endpoint.readyAt === null) return 0
   // Also of one that is down: Docker may start it again any moment, and readers would find it for just as long.
-  if (endpoint.unroutedAt === null) return null
+  if (endpoint.unroutedAt === null) return isLiveWhereSeen(world) ? silenceLeftMs(world, endpoint) : null
   if (container?.state !== 'running') return 0
   const { desired, now } = world.input
   const since = now - endpoint.unroutedAt
@@ -274,18 +273,16 @@ function drainLeftMs(world: World, { endpoint, container }: Replica): number | n
 }
 
 function requeueAfterMs(world: World): number | null {
-  const { observed, desired } = world.input
+  const { observed, desired, resource } = world.input
   const budgetMs = (desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1000
   const waits: (number | null)[] = []
-  for (const o of observed) {
-    if (o.unreachable !== null) waits.push(o.unreachable === 'DockerUnreachable' ? engineAwayPollMs : agentAwayPollMs)
-  }
+  for (const o of observed) if (o.unreachable !== null) waits.push(awayPollMs(o, resource.id))
   for (const replica of world.replicas) {
     const { endpoint, container, release, ready, seenAt } = replica
     if (endpoint.state === 'draining') waits.push(drainLeftMs(world, replica))
     else if (container && release && !ready && container.state === 'running') {
-      const ran = runningForMs(container, seenAt)
-      waits.push((probeOf(release.template) ? budgetMs : minimumReadyMs) - ran)
+      if (probeOf(release.template)) waits.push(budgetMs - unreadyForMs(container, replica))
+      else waits.push(minimumReadyMs - runningForMs(container, seenAt))
       // Its first answer may be "not ready", which is no news that anybody would tell.
       if (container.probe.asked === false) waits.push(firstProbeMs)
     }

@@ -1,7 +1,10 @@
 import type { Publication } from '../action.js'
 import { shortHash } from '../hash.js'
-import type { Release } from './desired.js'
+import type { Endpoint, Release } from './desired.js'
 import { serves, type World } from './world.js'
+
+/** Longest that a node that does not answer keeps others from retiring what it may still send requests to. */
+export const silenceHoldsMs = 10 * 60_000
 
 /** The zone below which all names of this platform live. */
 export const internalZone = 'internal'
@@ -53,11 +56,30 @@ function portOf(release: Release | undefined): number | null {
 
 /** What should be shown is shown on every node, and no earlier publication on its way can still replace it. */
 export function isLive(world: World): boolean {
-  const { observed, inFlight } = world.input
-  return (
-    observed.every((o) => o.unreachable === null && o.published === revisionOf(publicationOn(world, o.node))) &&
-    !inFlight.some((a) => a.verb === 'publishEndpoints')
-  )
+  return isLiveWhereSeen(world) && silentNodes(world).length === 0
+}
+
+/** The same of the nodes that answer. */
+export function isLiveWhereSeen(world: World): boolean {
+  return isPublished(world) && !world.input.inFlight.some((a) => a.verb === 'publishEndpoints')
+}
+
+export function isPublished(world: World): boolean {
+  return world.nodes.every((n) => n.published === revisionOf(publicationOn(world, n.node)))
+}
+
+/** Nobody names what left its state at `stateAt` any more: no node that answers, and those that do not were waited for long enough. */
+export function isNamedByNobody(world: World, endpoint: Endpoint): boolean {
+  return isLive(world) || (isLiveWhereSeen(world) && silenceLeftMs(world, endpoint) <= 0)
+}
+
+/** What is left of the time that silent nodes may hold the endpoint. */
+export function silenceLeftMs({ input }: World, { stateAt }: Endpoint): number {
+  return stateAt + silenceHoldsMs - input.now
+}
+
+export function silentNodes({ input }: World): string[] {
+  return input.observed.filter((o) => o.unreachable !== null).map((o) => o.node)
 }
 
 export function revisionOf(publication: Publication | null): string | null {

@@ -2,10 +2,11 @@ import { resultOf, type ResultOf } from '../action.js'
 import { saysHeld } from '../address-in-use.js'
 import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
+import { pullKey } from '../pull-key.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
-import { isLive, leaves } from './publication.js'
+import { isLiveWhereSeen, isNamedByNobody, leaves, silenceHoldsMs } from './publication.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
-import { lostImageMessage, lostReplica, resolveKey, runningForMs, serves, unknownServers, type Replica, type World } from './world.js'
+import { lostImageMessage, lostReplica, resolveKey, serves, unknownServers, unreadyForMs, type Replica, type World } from './world.js'
 
 /** Docker starts a crashing container again by itself; after this many times an unproven release is given up. */
 const restartsMost = 5
@@ -16,6 +17,8 @@ export function recordsOf(world: World): ApplicationRecord[] {
   if (release) return [release]
   const verdict = verdictOn(world)
   if (verdict) return [verdict]
+  const again = namedAgain(world)
+  if (again.length > 0) return again
   const known = [...readiness(world), ...gone(world), ...displaced(world), ...unrouted(world), ...serving(world)]
   if (known.length > 0) return known
   const drained = [...drains(world), ...revived(world)]
@@ -55,7 +58,7 @@ function verdictOn(world: World): ApplicationRecord | null {
   if (!target || target.servingAt !== null || target.verdict !== null) return null
   for (const replica of world.replicas.filter((r) => r.wanted)) {
     const neverReady = replica.endpoint.readyAt === null
-    const cause = neverReady ? (exitCause(replica) ?? budgetCause(world, replica)) : crashCause(replica)
+    const cause = (neverReady ? exitCause(replica) : crashCause(replica)) ?? budgetCause(world, replica)
     if (cause) return { type: 'verdict', release: target.number, ...cause }
   }
   const lost = lostReplica(world)
@@ -86,19 +89,23 @@ function crashCause({ container, endpoint, ready }: Replica): Cause | null {
   return { reason: 'CrashLoop', message: `replica ${endpoint.replica} was restarted ${container.restartCount} times${code}` }
 }
 
-function budgetCause(world: World, { container, endpoint, ready, busy, seenAt }: Replica): Cause | null {
-  if (!container || ready || busy || container.state !== 'running') return null
+/** Whether it was ready before or not: a release that is never complete must not wait for it for ever. */
+function budgetCause(world: World, replica: Replica): Cause | null {
+  const { container, endpoint, ready, busy } = replica
+  if (endpoint.state !== 'starting' || !container || ready || busy || container.state !== 'running') return null
   // An agent that was away knows nothing yet: silence is no failed probe.
   if (container.probe.ready === null || container.probe.asked === false) return null
   const budget = world.input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds
-  if (runningForMs(container, seenAt) < budget * 1000) return null
+  if (unreadyForMs(container, replica) < budget * 1000) return null
   const last = container.probe.message ? `; the last probe said: ${container.probe.message}` : ''
-  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} was not ready within ${budget} s${last}` }
+  const what = endpoint.readyAt === null ? 'was not ready within' : 'was ready, and then was not for'
+  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} ${what} ${budget} s${last}` }
 }
 
 function definitiveFailure(world: World, target: Release): Cause | null {
+  const pulls = new Set(world.replicas.filter((r) => r.wanted).map((r) => pullKey(r.endpoint.node, target.resolvedImage)))
   for (const [key, failure] of world.input.failures) {
-    const concerns = key === `pull:${target.resolvedImage}` || key.startsWith(`ensure:${target.number}:`)
+    const concerns = pulls.has(key) || key.startsWith(`ensure:${target.number}:`)
     if (concerns && !failure.retryable) return { reason: failure.reason, message: failure.message }
   }
   return null
@@ -146,10 +153,18 @@ function isSilent({ nodes, input }: World, node: string): boolean {
 }
 
 function unrouted(world: World): ApplicationRecord[] {
-  if (!isLive(world)) return []
   return world.replicas
     .filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null && r.endpoint.unroutedAt === null)
+    .filter((r) => isNamedByNobody(world, r.endpoint))
     .map(({ endpoint: { release, replica } }) => ({ type: 'unrouted', release, replica }))
+}
+
+/** A node that had been silent for too long to be waited for is back, and may name it until it shows what the others do. */
+function namedAgain(world: World): ApplicationRecord[] {
+  if (isLiveWhereSeen(world)) return []
+  return world.replicas
+    .filter(({ endpoint: e }) => e.state === 'draining' && e.unroutedAt !== null && e.unroutedAt - e.stateAt >= silenceHoldsMs)
+    .map((r) => endpointState(r.endpoint, 'draining'))
 }
 
 function serving(world: World): ApplicationRecord[] {
@@ -172,7 +187,9 @@ function drains(world: World): ApplicationRecord[] {
   for (const replica of leaving) {
     const neverServed = replica.endpoint.readyAt === null
     if (neverServed) records.push(endpointState(replica.endpoint, 'draining'))
-    else if (!serves(replica)) {
+    else if (mayServe(replica)) {
+      if (newReady >= world.count) records.push(endpointState(replica.endpoint, 'draining'))
+    } else if (!serves(replica)) {
       if (proven) records.push(endpointState(replica.endpoint, 'draining'))
     } else if (ready - 1 >= world.count && room > 0) {
       records.push(endpointState(replica.endpoint, 'draining'))
@@ -181,6 +198,11 @@ function drains(world: World): ApplicationRecord[] {
     }
   }
   return records
+}
+
+/** Ready when its node was last heard, and shown since: it counts for nobody, but is not given up before others stand in for it. */
+function mayServe({ hidden, endpoint }: Replica): boolean {
+  return hidden && endpoint.state === 'ready'
 }
 
 /** Nobody replaces what leaves when nothing is wanted any more, so then all may go together. */
@@ -211,7 +233,7 @@ function allocations(world: World): ApplicationRecord[] {
   const held = new Set(own.map((r) => r.endpoint.replica))
   const missing = Array.from({ length: count }, (_, i) => i).filter((i) => !held.has(i))
   const most = count + world.surge
-  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining')
+  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining' && !isBehind(world, r))
   // A target must be able to prove itself even when broken leftovers fill every place. Those that serve leave by
   // themselves, one after the other: deploys in quick succession wait for them instead of piling up.
   const mayProve = !own.some((r) => r.wanted) && staying.filter(serves).length < most
@@ -219,4 +241,9 @@ function allocations(world: World): ApplicationRecord[] {
   return missing
     .slice(0, Math.max(0, places))
     .map((replica) => ({ type: 'endpoint', release: target.number, replica, node: input.desired.node }))
+}
+
+/** On a silent node that is left: it takes no place where the target grows, which may have to do without it. */
+function isBehind({ input }: World, { hidden, wanted, endpoint }: Replica): boolean {
+  return hidden && !wanted && endpoint.node !== input.desired.node
 }

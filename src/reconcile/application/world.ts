@@ -181,6 +181,12 @@ export function runningForMs(container: ObservedContainer, seenAt: number): numb
   return container.startedAt === null ? 0 : seenAt - container.startedAt
 }
 
+/** How long it has run without being ready: since its start, or since it was ready last. */
+export function unreadyForMs(container: ObservedContainer, { endpoint, seenAt }: Replica): number {
+  const ran = runningForMs(container, seenAt)
+  return endpoint.readyAt === null ? ran : Math.min(ran, seenAt - endpoint.stateAt)
+}
+
 export function serves(replica: Replica): boolean {
   return replica.endpoint.state === 'ready' && replica.ready
 }

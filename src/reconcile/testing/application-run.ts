@@ -4,7 +4,7 @@ import { applicationController } from '../application/controller.js'
 import type { ApplicationDesired, ApplicationRecord } from '../application/desired.js'
 import { planApplication } from '../application/plan.js'
 import type { ApplicationSpec } from '../application/spec.js'
-import { revisionOf } from '../application/publication.js'
+import { revisionOf, silenceHoldsMs } from '../application/publication.js'
 import { worldOf } from '../application/world.js'
 import type { Controller, Plan, PlanInput } from '../controller.js'
 import { converge, type Convergence } from '../preview.js'
@@ -155,7 +155,7 @@ function holdsAlways({ input, plan, started, running, readers, truth }: Moment):
     if (!node) throw new Error(`${action.key} was started on a node that does not answer`)
     if (action.verb === 'publishEndpoints') onlyReady(input, action.args.publication?.addresses ?? [])
     if (action.verb === 'setRestartPolicy') seen(node, action.args.name)
-    if (action.verb === 'retireContainer') mayBeStopped(seen(node, action.args.name), truth, running, readers)
+    if (action.verb === 'retireContainer') mayBeStopped(seen(node, action.args.name), nodesWaitedFor(input, truth, action.args.name), running, readers)
   }
 }
 
@@ -171,6 +171,14 @@ function onlyReady(input: PlanInput<ApplicationDesired>, addresses: string[]): v
     .replicas.filter((r) => (r.hidden ? r.endpoint.state === 'ready' : r.ready && r.container?.state === 'running'))
     .map((r) => r.endpoint.address)
   expect(addresses.filter((a) => !ready.includes(a)), 'published but not ready').toEqual([])
+}
+
+/** Those that answer, and those that do not for as long as they may hold the replica of this container. */
+export function nodesWaitedFor(input: PlanInput<ApplicationDesired>, truth: NodeObservation[], container: string): NodeObservation[] {
+  const endpoint = worldOf(input).replicas.find((r) => r.containerName === container)?.endpoint
+  const heldLongEnough = endpoint !== undefined && input.now - endpoint.stateAt >= silenceHoldsMs
+  const answering = new Set(reachable(input.observed).map((n) => n.node))
+  return truth.filter((n) => answering.has(n.node) || !heldLongEnough)
 }
 
 /** A running container leaves only when no reader names it, and no publication on its way does. */

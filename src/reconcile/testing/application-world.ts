@@ -50,6 +50,7 @@ export function endpointOf(release: number, replica: number, state: EndpointStat
     node: nodeId,
     address: addressOf(release, replica),
     state,
+    stateAt: epoch - 60_000,
     readyAt: state === 'starting' ? null : epoch - 60_000,
     unroutedAt: null,
     ...change,
