@@ -19,7 +19,9 @@ function observeApplication(resource: ResourceView, desired: ApplicationDesired)
   const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node)])
   const wanted = withTag(desired.spec.image)
   const images = new Set([wanted])
-  const resolving = !resource.deleting && asksForRelease(resource, desired)
+  const { registryCredential, pullPolicy } = desired.spec
+  // A look has neither a log-in nor the time to do without the node's own copy.
+  const resolving = !resource.deleting && asksForRelease(resource, desired) && registryCredential === undefined && pullPolicy === undefined
   const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
   for (const release of desired.releases) {
     const used = release === serving || release === desired.releases.at(-1) || desired.endpoints.some((e) => e.release === release.number)

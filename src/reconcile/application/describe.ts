@@ -4,12 +4,19 @@ import type { Failure } from '../backoff.js'
 import { withTag } from '../name.js'
 import type { UnreachableNode } from '../observed.js'
 import { imageOfPull } from '../pull-key.js'
+import type { Dependency } from './desired.js'
+import { needsPreDeploy, waitsFor } from './preparation.js'
 import { isLiveWhereSeen, isPublished, publicationOf, silenceHoldsMs, silentNodes } from './publication.js'
 import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type Replica, type World } from './world.js'
 
 /** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
 export function conditionsOf(world: World, wanted: Action[]): ConditionDraft[] {
-  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world)]
+  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world), ...fallback(world)]
+}
+
+/** Only told where it is news. */
+function fallback({ strategy }: World): ConditionDraft[] {
+  return strategy.fallback === null ? [] : [condition('StrategyHonoured', 'False', 'FallbackToRecreate', `changes run as recreate, with a gap: ${strategy.fallback}`)]
 }
 
 const condition = (type: string, status: ConditionStatus, reason: string, message: string): ConditionDraft => ({
@@ -24,6 +31,7 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
   const away = input.observed.find((o): o is UnreachableNode => o.unreachable !== null)
   if (away) return ready('Unknown', awayReason(away), `${away.message}; what runs there goes on running`)
   if (input.resource.deleting) return ready('False', 'Deleting', deletingMessage(world))
+  if (world.needsRelease && world.missingSecrets.length > 0) return secretMissing(world)
   if (world.needsRelease) return resolving(world)
   if (world.latest?.verdict) return failed(world)
   if (input.desired.addressesExhausted)
@@ -37,8 +45,25 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
   const old = world.replicas.filter((r) => !r.wanted && r.endpoint.state !== 'draining').length
   if (now >= count && old === 0 && isPublished(world))
     return ready('True', 'Running', `${now} of ${count} replicas of release ${target?.number} are ready`)
+  const waiting = waitsFor(world)
+  if (waiting.length > 0) return ready('False', 'DependencyNotReady', waiting.map(dependencyMessage).join('; '))
+  const hanging = world.replicas.find((r) => r.wanted && r.container?.probe.live === false)
+  if (hanging)
+    return ready('False', 'Restarting', `replica ${hanging.endpoint.replica} fails its liveness probe and is restarted: ${hanging.container?.probe.liveMessage ?? ''}`)
+  if (needsPreDeploy(world) && input.inFlight.some((a) => a.verb === 'runToEnd'))
+    return ready('False', 'PreDeploying', `the pre-deploy command of release ${target?.number} runs${old > 0 ? `, ${old} replicas of older releases serve on` : ''}`)
   const pulling = input.inFlight.some((a) => a.verb === 'pullImage')
   return ready('False', pulling ? 'Pulling' : 'RollingOut', `${now} of ${count} replicas of release ${target?.number} are ready${old > 0 ? `, ${old} of older releases serve on` : ''}`)
+}
+
+function secretMissing({ missingSecrets, serving }: World): ConditionDraft {
+  const onward = serving ? `; release ${serving.number} serves on` : ''
+  return ready('False', 'RequiredSecretMissing', `the project has no secret ${missingSecrets.join(', ')}: set it, or take it out of the application${onward}`)
+}
+
+function dependencyMessage({ name, ready: state }: Dependency): string {
+  if (!state) return `waits for ${name}, which the project does not have`
+  return `waits for ${name}, which is not ready: ${state.current ? `${state.reason}: ${state.message}` : 'its newest change was not looked at yet'}`
 }
 
 function awayReason(away: UnreachableNode): string {
@@ -65,6 +90,7 @@ function failed({ latest, serving }: World): ConditionDraft {
 
 function scaledToZero(world: World): ConditionDraft {
   const left = world.replicas.length
+  if (left === 0 && world.input.desired.spec.suspended) return ready('True', 'Suspended', 'a person suspended it: nothing runs until it is resumed')
   return left === 0
     ? ready('True', 'ScaledToZero', 'no replica is wanted and none runs')
     : ready('False', 'RollingOut', `${left} replicas are still leaving`)
@@ -76,6 +102,7 @@ function blockingFailure({ input, target }: World, wanted: Action[]): Failure | 
   const concerns = (action: Action) =>
     (action.verb === 'pullImage' && imageOfPull(action) === target.resolvedImage) ||
     action.key.startsWith(`ensure:${target.number}:`) ||
+    action.verb === 'runToEnd' ||
     action.verb === 'publishEndpoints'
   const failed = wanted.find((a) => input.failures.has(a.key) && concerns(a))
   return failed && input.failures.get(failed.key)
@@ -92,6 +119,7 @@ function availability(world: World): ConditionDraft {
   if (away) return condition('Available', 'Unknown', awayReason(away), away.message)
   const count = world.replicas.filter(serves).length
   if (count > 0) return condition('Available', 'True', 'ReplicasReady', `${count} replicas take requests`)
+  if (world.input.desired.spec.suspended) return condition('Available', 'False', 'Suspended', 'a person suspended it')
   return world.count === 0
     ? condition('Available', 'False', 'ScaledToZero', 'no replica is wanted')
     : condition('Available', 'False', 'NoReplicaReady', 'no replica takes requests')

@@ -51,6 +51,8 @@ const resolvedTo = (image: string): Settled => ({
   generation: 1,
 })
 
+const keptLog = (sha256: string | null): Settled => ({ key: 'log:1', verb: 'keepLog', ok: true, result: { sha256 }, generation: 1 })
+
 /** An empty node that was asked what `image` means, and has it. */
 const seenResolved = (image: string): NodeObservation => ({
   node: nodeId,
@@ -188,7 +190,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'starting')],
       containers: [containerOf(r1, 0, exited(1))],
       records: ['verdict 1 ContainerExited', 'draining 1/0'],
-      actions: [retireOf(1, 0)],
+      actions: ['log:1'],
       ready: 'False ContainerExited',
     },
     {
@@ -197,7 +199,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'starting')],
       containers: [containerOf(r1, 0, exited(0))],
       records: ['verdict 1 ContainerExited', 'draining 1/0'],
-      actions: [retireOf(1, 0)],
+      actions: ['log:1'],
     },
     ...[126, 127].map((code) => ({
       it: `exit code ${code} -> CommandNotFound`,
@@ -205,7 +207,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'starting' as const)],
       containers: [containerOf(r1, 0, exited(code))],
       records: ['verdict 1 CommandNotFound', 'draining 1/0'],
-      actions: [retireOf(1, 0)],
+      actions: ['log:1'],
       ready: 'False CommandNotFound',
     })),
     {
@@ -214,7 +216,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'starting')],
       containers: [containerOf(r1, 0, exited(137, { oomKilled: true }))],
       records: ['verdict 1 OOMKilled', 'draining 1/0'],
-      actions: [retireOf(1, 0)],
+      actions: ['log:1'],
       ready: 'False OOMKilled',
     },
     {
@@ -230,7 +232,7 @@ const tables: Record<string, Row[]> = {
       ...starting2,
       containers: [...rolling.containers, containerOf(r2, 0, fresh({ startedAt: epoch - 60_000 }))],
       records: ['verdict 2 ReadinessTimeout', 'draining 2/0'],
-      actions: [retireOf(2, 0)],
+      actions: ['log:2'],
       ready: 'False ReadinessTimeout',
       available: 'True ReplicasReady',
     },
@@ -263,7 +265,7 @@ const tables: Record<string, Row[]> = {
       containers: [...two.containers, containerOf(r2, 0, exited(1, { state: 'restarting', restartCount: 5, specHash: changing(2).releases[1]?.hash ?? '' }))],
       published: 'live',
       records: ['verdict 2 CrashLoop', 'draining 2/0', 'unrouted 2/0'],
-      actions: [retireOf(2, 0)],
+      actions: ['log:2'],
       ready: 'False CrashLoop',
     },
     {
@@ -331,6 +333,32 @@ const tables: Record<string, Row[]> = {
       available: 'True ReplicasReady',
     },
     {
+      it: 'given up, its last words are kept -> written down, then the container goes',
+      releases: [releaseOf(1, v1, failed())],
+      endpoints: [endpointOf(1, 0, 'draining', { readyAt: null })],
+      containers: [containerOf(r1, 0, exited(1))],
+      settled: [keptLog('abc')],
+      records: ['log 1 abc'],
+      actions: [retireOf(1, 0)],
+    },
+    {
+      it: 'given up, it said nothing -> that is written down too',
+      releases: [releaseOf(1, v1, failed())],
+      endpoints: [endpointOf(1, 0, 'draining', { readyAt: null })],
+      containers: [containerOf(r1, 0, exited(1))],
+      settled: [keptLog(null)],
+      records: ['log 1 '],
+      actions: [retireOf(1, 0)],
+    },
+    {
+      it: 'given up, its last words cannot be had -> the container goes all the same',
+      releases: [releaseOf(1, v1, failed())],
+      endpoints: [endpointOf(1, 0, 'draining', { readyAt: null })],
+      containers: [containerOf(r1, 0, exited(1))],
+      failures: [failureOf('log:1')],
+      actions: [retireOf(1, 0)],
+    },
+    {
       it: 'given up, same generation -> nothing tries it again',
       ...one,
       spec: v2,
@@ -378,7 +406,7 @@ const tables: Record<string, Row[]> = {
       containers: [containerOf(r1, 0), containerOf(r1, 1, exited(1))],
       published: 'live',
       records: ['draining 1/1'],
-      actions: [retireOf(1, 1)],
+      actions: ['log:1'],
       ready: 'False ContainerExited',
       available: 'True ReplicasReady',
     },

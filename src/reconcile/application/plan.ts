@@ -1,15 +1,18 @@
-import type { Action, ContainerSpecGiven } from '../action.js'
+import type { Action } from '../action.js'
 import { awayPollMs } from '../away-poll.js'
 import type { Plan, PlanInput } from '../controller.js'
-import { label } from '../labels.js'
 import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
 import { pullKey } from '../pull-key.js'
+import { isProven, limitsOf, replicaContainer } from './container.js'
 import { conditionsOf } from './describe.js'
-import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from './desired.js'
-import { internalZone, isLive, isLiveWhereSeen, isNamedByNobody, publicationOf, publicationOn, revisionOf, silenceLeftMs } from './publication.js'
+import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
+import { preDeploys } from './pre-deploy.js'
+import { needsPreDeploy, targetImage, waitsFor } from './preparation.js'
+import { isLive, isLiveWhereSeen, isNamedByNobody, publicationOf, publicationOn, revisionOf, silenceLeftMs } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
+import { keepsLog, lastWordsOf } from './verdict-log.js'
 import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, unreadyForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
@@ -19,6 +22,8 @@ const connectionsPollMs = 1_000
 const addressesPollMs = 10_000
 const shortestWaitMs = 50
 const firstProbeMs = 1_000
+/** Another application turns ready without telling this one. */
+const dependenciesPollMs = 3_000
 
 /**
  * resolve → pull → create → ready → publish → drained → stop → remove, none of it remembered: each pass asks of
@@ -29,7 +34,7 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
   const records = recordsOf(world)
   if (records.length > 0) return { records, actions: [], conditions: [], requeueAfterMs: null, finalize: false }
   // What must leave comes first: that is what is left to do when not all fits into one pass.
-  const actions = [publishes, retires, policies, resolves, pulls, ensures].flatMap((step) => step(world))
+  const actions = [publishes, keepsLog, retires, policies, limits, restarts, resolves, pulls, preDeploys, ensures].flatMap((step) => step(world))
   return {
     records: [],
     actions,
@@ -41,13 +46,13 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
 
 function resolves(world: World): Action[] {
   const { input } = world
-  if (!world.needsRelease || input.quiet || !isReadable(world, input.desired.node)) return []
+  if (!world.needsRelease || world.missingSecrets.length > 0 || input.quiet || !isReadable(world, input.desired.node)) return []
   const image = withTag(input.desired.spec.image)
   return [
     {
       key: resolveKey(image),
       verb: 'resolveImage',
-      args: { image, platform: null },
+      args: { image, ...credentialOf(world) },
       node: input.desired.node,
       queue: 'long',
       container: null,
@@ -56,6 +61,11 @@ function resolves(world: World): Action[] {
       summary: `resolve ${image}`,
     },
   ]
+}
+
+function credentialOf({ input }: World): { credential?: string } {
+  const { registryCredential } = input.desired.spec
+  return registryCredential === undefined ? {} : { credential: registryCredential }
 }
 
 /** Replicas whose container has to be made or started. */
@@ -78,10 +88,13 @@ function pulls(world: World): Action[] {
     if (release && !container && localImage(world, replica) === null && !isImageLost(world, endpoint.node, release))
       missing.set(pullKey(endpoint.node, release.resolvedImage), { node: endpoint.node, release })
   }
+  const { node } = world.input.desired
+  const first = isWantedSoon(world)
+  if (first && targetImage(world) === null && !isImageLost(world, node, first)) missing.set(pullKey(node, first.resolvedImage), { node, release: first })
   return [...missing].map(([key, { node, release }]) => ({
     key,
     verb: 'pullImage',
-    args: { image: pullReference(release) },
+    args: { image: pullReference(release), ...credentialOf(world) },
     node,
     queue: 'long',
     container: null,
@@ -89,6 +102,14 @@ function pulls(world: World): Action[] {
     supersedable: true,
     summary: `pull ${pullReference(release)}`,
   }))
+}
+
+/** The target, where its image is needed before its replicas are: to run its command, or to stop what serves only then. */
+function isWantedSoon(world: World): Release | null {
+  const { target, count, frozen, input, strategy, replicas } = world
+  if (!target || count === 0 || frozen || input.quiet || waitsFor(world).length > 0) return null
+  const makesRoom = strategy.kind === 'recreate' && !replicas.some((r) => r.endpoint.release === target.number)
+  return needsPreDeploy(world) || makesRoom ? target : null
 }
 
 /** Id of the release's image on the replica's node; null = not there, undefined = not looked for, because the release is younger than the look. */
@@ -111,7 +132,7 @@ function ensures(world: World): Action[] {
       {
         key: `ensure:${endpoint.release}:${endpoint.replica}`,
         verb: 'ensureContainer',
-        args: { container: containerSpec(world, replica, release), awaitReadyMs },
+        args: { container: replicaContainer(world, replica, release), awaitReadyMs },
         node: endpoint.node,
         queue: 'short',
         container: replica.containerName,
@@ -129,44 +150,6 @@ function isOccupied({ strays }: World, { endpoint, containerName }: Replica): bo
     ({ node, container }) =>
       node === endpoint.node && (container.name === containerName || container.address === endpoint.address),
   )
-}
-
-/** A failing release keeps its exit code; what has proved itself is restarted by Docker, which backs off. */
-function isProven(endpoint: Endpoint, release: Release | undefined): boolean {
-  return endpoint.readyAt !== null || (release !== undefined && release.servingAt !== null)
-}
-
-function containerSpec({ input }: World, { endpoint, containerName }: Replica, release: Release): ContainerSpecGiven {
-  const { instance, resource, desired } = input
-  const { template } = release
-  const probe = probeOf(template)
-  const grace = desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
-  return {
-    name: containerName,
-    image: release.resolvedImage,
-    labels: {
-      ...Object.fromEntries((template.labels ?? []).map((l) => [l.key, l.value])),
-      [label.instance]: instance,
-      [label.kind]: resource.kind,
-      [label.resource]: resource.id,
-      [label.name]: resource.name,
-      [label.project]: resource.project,
-      [label.release]: String(endpoint.release),
-      [label.replica]: String(endpoint.replica),
-      [label.specHash]: release.hash,
-      [label.stopGrace]: String(grace),
-      ...(probe ? { [label.probe]: JSON.stringify(probe) } : {}),
-    },
-    env: (template.env ?? []).map((e): [string, string] => [e.name, e.value]),
-    entrypoint: template.entrypoint ?? null,
-    command: template.command ?? null,
-    hostname: `${resource.name}-${endpoint.release}-${endpoint.replica}`.slice(-63).replace(/^-+/, ''),
-    address: endpoint.address,
-    publishedPorts: [],
-    restartPolicy: isProven(endpoint, release) ? 'unless-stopped' : 'no',
-    stopGraceSeconds: grace,
-    dnsSearch: [`${resource.project}.${internalZone}`],
-  }
 }
 
 function publishes(world: World): Action[] {
@@ -209,14 +192,79 @@ function policies(world: World): Action[] {
     }))
 }
 
+/** Limits change in the living container; one that has to go makes a new release. */
+function limits(world: World): Action[] {
+  const wanted = limitsOf(world.input.desired.spec)
+  const differs = (has: number | null, wants: number | null) => wants !== null && wants !== has
+  return world.replicas
+    .filter(({ endpoint, container }) => endpoint.state !== 'draining' && container?.state === 'running')
+    .filter(({ container }) => {
+      const has = container?.limits
+      return has !== undefined && (differs(has.memoryBytes, wanted.memoryBytes) || differs(has.nanoCpus, wanted.nanoCpus))
+    })
+    .map((r) => ({
+      key: `limits:${r.endpoint.release}:${r.endpoint.replica}`,
+      verb: 'setResources',
+      args: { name: r.containerName, resources: wanted },
+      node: r.endpoint.node,
+      queue: 'short',
+      container: r.containerName,
+      timeoutSeconds: 30,
+      supersedable: false,
+      summary: `change the limits of replica ${r.endpoint.replica} of release ${r.endpoint.release}`,
+    }))
+}
+
+/** A replica that fails its liveness probe is started again, at most once in its start-up budget. */
+function restarts(world: World): Action[] {
+  return world.replicas
+    .filter((r) => hangs(r) && hangsForMs(world, r) <= 0)
+    .map((r) => {
+      const graceSeconds = world.input.desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
+      return {
+        key: `restart:${r.endpoint.release}:${r.endpoint.replica}`,
+        verb: 'restartContainer',
+        args: { name: r.containerName, graceSeconds },
+        node: r.endpoint.node,
+        queue: 'long',
+        container: r.containerName,
+        timeoutSeconds: graceSeconds + 60,
+        supersedable: false,
+        summary: `restart replica ${r.endpoint.replica} of release ${r.endpoint.release}, which fails its liveness probe`,
+      }
+    })
+}
+
+function hangs({ endpoint, container }: Replica): boolean {
+  return endpoint.state !== 'draining' && container?.state === 'running' && container.probe.live === false
+}
+
+/** Milliseconds until it may be restarted. */
+function hangsForMs({ input }: World, { container, seenAt }: Replica): number {
+  const budgetMs = (input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1_000
+  return container ? budgetMs - runningForMs(container, seenAt) : 0
+}
+
 function retires(world: World): Action[] {
+  const words = lastWordsOf(world)?.name
   const drained = world.replicas
-    .filter((r) => r.container && r.endpoint.state === 'draining' && drainLeftMs(world, r) === 0)
+    .filter((r) => r.container && r.endpoint.state === 'draining' && r.containerName !== words && drainLeftMs(world, r) === 0)
     .map((r) => retire(world, r.endpoint.node, r.containerName, `stop replica ${r.endpoint.replica} of release ${r.endpoint.release}`))
   const strays = world.strays
     .filter((s) => !isRouted(world, s) && !mayBeAll(world, s))
     .map((s) => retire(world, s.node, s.container.name, `remove ${s.container.name}, which nobody asked for`))
-  return [...drained, ...strays]
+  const commands = world.preDeploys
+    .filter((s) => s.container.name !== words && !isStillNeeded(world, s))
+    .map((s) => retire(world, s.node, s.container.name, `remove ${s.container.name}, whose command is done`))
+  return [...drained, ...strays, ...commands]
+}
+
+/** It is the target's, and what became of it is not written down yet; or it runs, and nobody knows what it changes. */
+function isStillNeeded(world: World, { container }: Stray): boolean {
+  const { target, input } = world
+  if (input.resource.deleting) return false
+  if (container.state === 'running') return true
+  return needsPreDeploy(world) && container.release === target?.number && container.specHash === target.hash
 }
 
 /** Nothing wanted serves yet, and this one may; unless it has the name that the wanted one needs. */
@@ -287,7 +335,9 @@ function requeueAfterMs(world: World): number | null {
       if (container.probe.asked === false) waits.push(firstProbeMs)
     }
   }
-  const unlooked = needingContainer(world).some((r) => !r.container && localImage(world, r) === undefined)
+  for (const replica of world.replicas.filter(hangs)) waits.push(hangsForMs(world, replica))
+  if (world.count > 0 && waitsFor(world).length > 0) waits.push(dependenciesPollMs)
+  const unlooked = (isWantedSoon(world) !== null && isReadable(world, desired.node) && targetImage(world) === undefined) || needingContainer(world).some((r) => !r.container && localImage(world, r) === undefined)
   if (unlooked) waits.push(shortestWaitMs)
   if (desired.addressesExhausted) waits.push(addressesPollMs)
   // What is due already waits for an action or a probe, and both wake the loop.

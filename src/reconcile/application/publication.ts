@@ -1,7 +1,7 @@
 import type { Publication } from '../action.js'
 import { shortHash } from '../hash.js'
 import type { Endpoint, Release } from './desired.js'
-import { serves, type World } from './world.js'
+import { serves, type Replica, type World } from './world.js'
 
 /** Longest that a node that does not answer keeps others from retiring what it may still send requests to. */
 export const silenceHoldsMs = 10 * 60_000
@@ -13,7 +13,7 @@ export const internalZone = 'internal'
 export function publicationOf(world: World): Publication | null {
   const { resource } = world.input
   // Silence of a node is not death: what was ready on it stays shown by the others.
-  const replicas = world.replicas.filter((r) => (r.hidden ? r.endpoint.state === 'ready' : serves(r)))
+  const replicas = world.replicas.filter((r) => (r.hidden ? r.endpoint.state === 'ready' : serves(r)) && !isHeldBack(world, r))
   const addresses = replicas.map((r) => r.endpoint.address).sort()
   const shown = world.nodes.some((n) => n.published !== null)
   if (resource.deleting || (addresses.length === 0 && !shown)) return null
@@ -28,6 +28,12 @@ export function publicationOf(world: World): Publication | null {
     port,
     ...(others.length > 0 ? { otherPorts: Object.fromEntries(others) } : {}),
   }
+}
+
+/** Blue-green switches once: until the whole new set is ready, what served before goes on alone. */
+function isHeldBack({ strategy, target, replicas }: World, { endpoint }: Replica): boolean {
+  if (strategy.kind !== 'blue-green' || !target || target.servingAt !== null || endpoint.release !== target.number) return false
+  return replicas.some((r) => r.endpoint.release !== target.number && (r.hidden ? r.endpoint.state === 'ready' : serves(r)))
 }
 
 /**

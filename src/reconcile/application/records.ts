@@ -5,7 +5,10 @@ import { withTag } from '../name.js'
 import { pullKey } from '../pull-key.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
 import { isLiveWhereSeen, isNamedByNobody, leaves, silenceHoldsMs } from './publication.js'
+import { mayStart, mayStopForTarget, needsPreDeploy, preDeployOf } from './preparation.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
+import { preDeployKey } from './pre-deploy.js'
+import { verdictLogKey } from './verdict-log.js'
 import { lostImageMessage, lostReplica, resolveKey, serves, unknownServers, unreadyForMs, type Replica, type World } from './world.js'
 
 /** Docker starts a crashing container again by itself; after this many times an unproven release is given up. */
@@ -19,7 +22,7 @@ export function recordsOf(world: World): ApplicationRecord[] {
   if (verdict) return [verdict]
   const again = namedAgain(world)
   if (again.length > 0) return again
-  const known = [...readiness(world), ...gone(world), ...displaced(world), ...unrouted(world), ...serving(world)]
+  const known = [...preDeployed(world), ...verdictLog(world), ...readiness(world), ...gone(world), ...displaced(world), ...unrouted(world), ...serving(world)]
   if (known.length > 0) return known
   const drained = [...drains(world), ...revived(world)]
   if (drained.length > 0) return drained
@@ -28,7 +31,7 @@ export function recordsOf(world: World): ApplicationRecord[] {
 
 function newRelease(world: World): ApplicationRecord | null {
   const { desired, resource } = world.input
-  const resolved = world.needsRelease ? resolvedImage(world) : undefined
+  const resolved = world.needsRelease && world.missingSecrets.length === 0 ? resolvedImage(world) : undefined
   if (!resolved) return null
   const template = templateOf(desired.spec, desired.context)
   const hash = templateHash(template)
@@ -56,6 +59,8 @@ function resolvedImage({ input, nodes }: World): ResultOf['resolveImage'] | unde
 function verdictOn(world: World): ApplicationRecord | null {
   const { target } = world
   if (!target || target.servingAt !== null || target.verdict !== null) return null
+  const before = preDeployCause(world, target)
+  if (before) return { type: 'verdict', release: target.number, ...before }
   for (const replica of world.replicas.filter((r) => r.wanted)) {
     const neverReady = replica.endpoint.readyAt === null
     const cause = (neverReady ? exitCause(replica) : crashCause(replica)) ?? budgetCause(world, replica)
@@ -70,6 +75,28 @@ function verdictOn(world: World): ApplicationRecord | null {
 interface Cause {
   reason: string
   message: string
+}
+
+/** Any end but a good one is final, also one that nobody saw: the command is run once. */
+function preDeployCause(world: World, target: Release): Cause | null {
+  const ran = needsPreDeploy(world) ? preDeployOf(world, target) : undefined
+  if (!ran || !hasEnded(ran.state) || ran.exitCode === 0) return null
+  const how = ran.oomKilled ? 'was killed because it ran out of memory' : `ended with exit code ${ran.exitCode}`
+  return { reason: 'PreDeployFailed', message: `its pre-deploy command ${how}` }
+}
+
+const hasEnded = (state: string) => state === 'exited' || state === 'dead'
+
+function preDeployed(world: World): ApplicationRecord[] {
+  const { target } = world
+  const ran = target && needsPreDeploy(world) ? preDeployOf(world, target) : undefined
+  return target && ran && hasEnded(ran.state) && ran.exitCode === 0 ? [{ type: 'preDeployed', release: target.number }] : []
+}
+
+function verdictLog({ latest, input }: World): ApplicationRecord[] {
+  if (!latest?.verdict || latest.verdictLog !== null) return []
+  const kept = resultOf(input.settled, verdictLogKey(latest), 'keepLog')
+  return kept ? [{ type: 'verdictLog', release: latest.number, sha256: kept.sha256 ?? '' }] : []
 }
 
 function exitCause({ container, endpoint, busy }: Replica): Cause | null {
@@ -103,9 +130,10 @@ function budgetCause(world: World, replica: Replica): Cause | null {
 }
 
 function definitiveFailure(world: World, target: Release): Cause | null {
-  const pulls = new Set(world.replicas.filter((r) => r.wanted).map((r) => pullKey(r.endpoint.node, target.resolvedImage)))
+  const nodes = [world.input.desired.node, ...world.replicas.filter((r) => r.wanted).map((r) => r.endpoint.node)]
+  const pulls = new Set(nodes.map((node) => pullKey(node, target.resolvedImage)))
   for (const [key, failure] of world.input.failures) {
-    const concerns = pulls.has(key) || key.startsWith(`ensure:${target.number}:`)
+    const concerns = pulls.has(key) || key.startsWith(`ensure:${target.number}:`) || key === preDeployKey(target)
     if (concerns && !failure.retryable) return { reason: failure.reason, message: failure.message }
   }
   return null
@@ -179,12 +207,18 @@ function drains(world: World): ApplicationRecord[] {
   if (world.frozen) return []
   const leaving = world.replicas.filter((r) => !r.wanted && r.endpoint.state !== 'draining').sort(leavesFirst)
   const newReady = world.replicas.filter((r) => r.wanted && serves(r)).length
-  let ready = newReady + leaving.filter(serves).length
+  // What blue-green holds back until it is complete stands in for nobody.
+  const standIn = world.strategy.kind !== 'blue-green' || newReady >= world.count ? newReady : 0
+  let ready = standIn + leaving.filter(serves).length
   const proven = newReady > 0 || world.count === 0 || !world.target
   let room = drainsAtOnce(world) - world.replicas.filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null).length
 
   const records: ApplicationRecord[] = []
   for (const replica of leaving) {
+    if (makesRoom(world, replica)) {
+      records.push(endpointState(replica.endpoint, 'draining'))
+      continue
+    }
     const neverServed = replica.endpoint.readyAt === null
     if (neverServed) records.push(endpointState(replica.endpoint, 'draining'))
     else if (mayServe(replica)) {
@@ -205,9 +239,15 @@ function mayServe({ hidden, endpoint }: Replica): boolean {
   return hidden && endpoint.state === 'ready'
 }
 
+/** Old and new cannot be side by side: the old one goes as soon as the new one can start. */
+function makesRoom(world: World, { endpoint, hidden }: Replica): boolean {
+  const { strategy, target } = world
+  return strategy.kind === 'recreate' && target !== undefined && endpoint.release !== target.number && !hidden && mayStopForTarget(world)
+}
+
 /** Nobody replaces what leaves when nothing is wanted any more, so then all may go together. */
 function drainsAtOnce(world: World): number {
-  return world.count === 0 || !world.target ? Infinity : Math.max(1, Math.floor(world.count / 4))
+  return world.count === 0 || !world.target || world.strategy.kind === 'blue-green' ? Infinity : Math.max(1, Math.floor(world.count / 4))
 }
 
 /** Unready first, then the oldest release, then the highest replica. */
@@ -228,19 +268,25 @@ function revived(world: World): ApplicationRecord[] {
 
 function allocations(world: World): ApplicationRecord[] {
   const { target, input, count } = world
-  if (!target || world.frozen || input.quiet || input.desired.addressesExhausted) return []
+  if (!target || world.frozen || input.quiet || input.desired.addressesExhausted || !mayStart(world)) return []
   const own = world.replicas.filter((r) => r.endpoint.release === target.number)
   const held = new Set(own.map((r) => r.endpoint.replica))
   const missing = Array.from({ length: count }, (_, i) => i).filter((i) => !held.has(i))
+  return missing
+    .slice(0, placesLeft(world, own))
+    .map((replica) => ({ type: 'endpoint', release: target.number, replica, node: input.desired.node }))
+}
+
+/** How many replicas the target may have more than its `own`. */
+function placesLeft(world: World, own: Replica[]): number {
+  const { count, strategy } = world
+  if (strategy.kind === 'recreate') return own.length < world.replicas.length ? 0 : count
   const most = count + world.surge
   const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining' && !isBehind(world, r))
   // A target must be able to prove itself even when broken leftovers fill every place. Those that serve leave by
   // themselves, one after the other: deploys in quick succession wait for them instead of piling up.
   const mayProve = !own.some((r) => r.wanted) && staying.filter(serves).length < most
-  const places = Math.max(most - staying.length, mayProve ? 1 : 0)
-  return missing
-    .slice(0, Math.max(0, places))
-    .map((replica) => ({ type: 'endpoint', release: target.number, replica, node: input.desired.node }))
+  return Math.max(0, most - staying.length, mayProve ? 1 : 0)
 }
 
 /** On a silent node that is left: it takes no place where the target grows, which may have to do without it. */

@@ -3,7 +3,9 @@ import { containerName } from '../labels.js'
 import { reachable, type NodeObservation, type ObservedContainer } from '../observed.js'
 import { withTag } from '../name.js'
 import { sameReplica, type ApplicationDesired, type Endpoint, type Release } from './desired.js'
+import { limitsOf } from './container.js'
 import { applicationDefaults, probeOf, templateHash, templateOf } from './spec.js'
+import { strategyOf, surgeOf, type Strategy } from './strategy.js'
 
 /** A replica without a probe counts as ready when it has run this long. */
 export const minimumReadyMs = 1_000
@@ -36,8 +38,12 @@ export interface Stray {
 export interface World {
   input: PlanInput<ApplicationDesired>
   nodes: NodeObservation[]
+  /** Replicas that are wanted now: none of what is suspended or deleted. */
   count: number
+  strategy: Strategy
   surge: number
+  /** Secrets that the spec names and the project lacks. */
+  missingSecrets: string[]
   /** The spec asks for something that no release stands for yet. */
   needsRelease: boolean
   latest: Release | undefined
@@ -48,6 +54,8 @@ export interface World {
   frozen: boolean
   replicas: Replica[]
   strays: Stray[]
+  /** Containers of pre-deploy commands, of any release. */
+  preDeploys: Stray[]
 }
 
 export const resolveKey = (image: string) => `resolve:${image}`
@@ -55,11 +63,13 @@ export const resolveKey = (image: string) => `resolve:${image}`
 export function worldOf(input: PlanInput<ApplicationDesired>): World {
   const { desired, resource, observed, inFlight, failures } = input
   const nodes = reachable(observed)
-  const count = resource.deleting ? 0 : (desired.spec.replicas ?? applicationDefaults.replicas)
+  const count = resource.deleting || desired.spec.suspended ? 0 : (desired.spec.replicas ?? applicationDefaults.replicas)
+  const strategy = strategyOf(desired)
+  const missingSecrets = secretsMissing(desired)
 
   const latest = desired.releases.at(-1)
   const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
-  const needsRelease = !resource.deleting && asksForRelease(resource, desired)
+  const needsRelease = !resource.deleting && asksForRelease(resource, desired, nodes)
   const resolveFailed = failures.get(resolveKey(withTag(desired.spec.image)))?.retryable === false
   const standing = latest?.verdict === null ? latest : undefined
   const target = needsRelease ? (serving ?? standing) : (standing ?? serving)
@@ -67,30 +77,54 @@ export function worldOf(input: PlanInput<ApplicationDesired>): World {
   const busy = new Set(inFlight.map((a: InFlight) => a.container))
   const replicas = desired.endpoints.map((endpoint) => replicaOf(endpoint, input, nodes, target, count, busy))
   const known = new Set(replicas.flatMap((r) => (r.container ? [r.container.id] : [])))
-  const strays = nodes
+  const others = nodes
     .flatMap((n) => n.containers.filter((c) => !known.has(c.id)).map((container) => ({ node: n.node, container })))
     .sort((a, b) => (a.node + a.container.name < b.node + b.container.name ? -1 : 1))
   return {
     input,
     nodes,
     count,
-    surge: Math.max(1, Math.ceil(count / 4)),
+    strategy,
+    surge: surgeOf(strategy, count),
+    missingSecrets,
     needsRelease,
     latest,
     serving,
     target,
-    frozen: needsRelease && !resolveFailed && count > 0,
+    frozen: needsRelease && !resolveFailed && missingSecrets.length === 0 && count > 0,
     replicas,
-    strays,
+    strays: others.filter((o) => o.container.purpose === undefined),
+    preDeploys: others.filter((o) => o.container.purpose === 'pre-deploy'),
   }
 }
 
-/** A new release is due when the template changed, or when a failed one is tried again by a new generation. */
-export function asksForRelease(resource: ResourceView, desired: ApplicationDesired): boolean {
+function secretsMissing({ spec, context }: ApplicationDesired): string[] {
+  const { secretEnv, files } = templateOf(spec, context)
+  const named = [...(secretEnv ?? []), ...(files ?? [])].filter((s) => s.secret !== undefined && s.version === undefined)
+  return [...new Set(named.map((s) => s.secret ?? ''))]
+}
+
+/**
+ * A new release is due when the template changed, when a failed one is tried again by a new generation, or when a limit is
+ * to go that only a new container lacks.
+ */
+export function asksForRelease(resource: ResourceView, desired: ApplicationDesired, nodes: NodeObservation[] = []): boolean {
   const latest = desired.releases.at(-1)
   if (!latest) return true
   if (latest.templateHash !== templateHash(templateOf(desired.spec, desired.context))) return true
-  return latest.verdict !== null && resource.generation > latest.generation
+  if (latest.verdict !== null) return resource.generation > latest.generation
+  return keepsLimit(desired, latest, nodes)
+}
+
+/** Docker changes a limit of a living container and takes none away. */
+function keepsLimit({ spec }: ApplicationDesired, latest: Release, nodes: NodeObservation[]): boolean {
+  const wanted = limitsOf(spec)
+  return nodes
+    .flatMap((n) => n.containers)
+    .filter((c) => c.release === latest.number && c.specHash === latest.hash && c.purpose === undefined)
+    .some(({ limits }) =>
+      limits ? (wanted.memoryBytes === null && limits.memoryBytes !== null) || (wanted.nanoCpus === null && limits.nanoCpus !== null) : false,
+    )
 }
 
 function replicaOf(

@@ -27,7 +27,14 @@ export const anySpec: fc.Arbitrary<ApplicationSpec> = fc.record({
   replicas: fc.integer({ min: 1, max: 5 }),
   env: fc.constantFrom(undefined, [{ name: 'A', value: '1' }]),
   drainSeconds: fc.constantFrom(undefined, 2),
+  strategy: fc.constantFrom(undefined, 'rolling' as const, 'blue-green' as const),
+  preDeploy: fc.constantFrom(undefined, undefined, { command: ['migrate'] }),
 })
+
+/** Also those whose changes have a gap. */
+const anyStrategySpec: fc.Arbitrary<ApplicationSpec> = fc
+  .record({ spec: anySpec, recreate: fc.boolean(), suspended: fc.constantFrom(undefined, undefined, true) })
+  .map(({ spec, recreate, suspended }) => ({ ...spec, ...(recreate ? { strategy: 'recreate' as const } : {}), suspended }))
 
 const anyFailing = fc.constantFrom<'never' | number>('never', 1, 3)
 const anyFailings = fc.dictionary(fc.constantFrom(...images.slice(1).flatMap((i) => [i, digestOf(i)])), anyFailing, { maxKeys: 2 })
@@ -88,7 +95,7 @@ function withImages(input: PlanInput<ApplicationDesired>, missing: string[]): Pl
 
 const anyVerdict = fc.option(fc.constant({ reason: 'ContainerExited', message: 'it ended' }), { nil: null })
 
-const anyRelease = fc.record({ spec: anySpec, verdict: anyVerdict, served: fc.boolean(), local: fc.boolean() })
+const anyRelease = fc.record({ spec: anyStrategySpec, verdict: anyVerdict, served: fc.boolean(), local: fc.boolean() })
 
 const anyEndpoint = fc.record({
   release: fc.integer({ min: 1, max: 4 }),
@@ -118,7 +125,7 @@ const anyContainer = fc.record({
 /** Any rows beside any containers, images and publications, however unlikely. */
 export const anyWorld = fc
   .record({
-    spec: anySpec,
+    spec: anyStrategySpec,
     replicas: fc.integer({ min: 0, max: 5 }),
     releases: fc.array(anyRelease, { maxLength: 3 }),
     asLatest: fc.boolean(),
