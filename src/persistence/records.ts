@@ -75,5 +75,12 @@ export async function writeApplicationRecord(
       await releaseAddress(tx, gone.node, gone.address, at)
       return null
     }
+    case 'published':
+      await tx.resource.update({ where: { id: resourceId }, data: { publishedOn: { push: record.node } } })
+      return null
+    case 'unpublished':
+      await tx.$executeRaw`
+        UPDATE "Resource" SET "publishedOn" = array_remove("publishedOn", ${record.node}) WHERE id = ${resourceId}`
+      return null
   }
 }

@@ -123,6 +123,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
           node: node.id,
           releases: [],
           endpoints: [],
+          publishedOn: [],
           dnsTtlSeconds: 5,
         })
         expect(claimed.nodes).toMatchObject([{ id: node.id, name: 'n1', lastSeenAt: now }])
@@ -265,6 +266,17 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
           { replica: 0, address: '10.192.0.11', state: 'starting', stateAt: now, readyAt: null, unroutedAt: null },
           { replica: 1, address: '10.192.0.10' },
         ])
+      })
+
+      it('published and unpublished -> the nodes between, in order', async () => {
+        await write(
+          { type: 'published', node: 'node_2' },
+          { type: 'published', node: 'node_1' },
+          { type: 'published', node: 'node_3' },
+        )
+        expect((await desired()).publishedOn).toEqual(['node_1', 'node_2', 'node_3'])
+        await write({ type: 'unpublished', node: 'node_2' })
+        expect((await desired()).publishedOn).toEqual(['node_1', 'node_3'])
       })
 
       it('the same endpoint twice -> refused', async () => {

@@ -29,6 +29,7 @@ interface Row {
   deleting: boolean
   releases: Release[]
   endpoints: Endpoint[]
+  publishedOn: string[]
   failures: Failure[]
   holds: { key: string; generation: number }[]
   conditions: Condition[]
@@ -145,6 +146,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       deleting: false,
       releases: [],
       endpoints: [],
+      publishedOn: [],
       failures: [],
       holds: [],
       conditions: [],
@@ -308,6 +310,13 @@ export class MemoryPassStore implements PassStore, DesiredState {
         this.node(gone.node).rested.set(gone.address, now)
         return null
       }
+      case 'published':
+        draft.publishedOn.push(record.node)
+        draft.publishedOn.sort()
+        return null
+      case 'unpublished':
+        draft.publishedOn = draft.publishedOn.filter((node) => node !== record.node)
+        return null
     }
   }
 
@@ -369,7 +378,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   }
 
   private desiredOf(row: Row): unknown {
-    const { spec, releases, endpoints } = copyOf({ ...row, releases: releasesReadOf(row) })
+    const { spec, releases, endpoints, publishedOn } = copyOf({ ...row, releases: releasesReadOf(row) })
     if (row.kind === 'nginxdemo') return { spec: spec as NginxdemoSpec, node: this.placedOn(undefined) }
     const desired: ApplicationDesired = {
       spec: spec as ApplicationSpec,
@@ -378,6 +387,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       node: this.placedOn((spec as ApplicationSpec).placement?.node),
       releases,
       endpoints,
+      publishedOn,
       dnsTtlSeconds: this.options.dnsTtlSeconds,
       addressesExhausted: false,
     }
@@ -404,6 +414,7 @@ function copyOf(row: Row): Row {
     ...row,
     releases: row.releases.map((r) => ({ ...r })),
     endpoints: row.endpoints.map((e) => ({ ...e })),
+    publishedOn: [...row.publishedOn],
     failures: [...row.failures],
     holds: [...row.holds],
     conditions: [...row.conditions],

@@ -58,6 +58,11 @@ describe('applicationController.observeRequests', () => {
       { node: 'node_2', connectionsTo: ['10.0.0.1', '10.0.1.1'] },
     ])
   })
+
+  it('a node with nothing left but what may be published -> is asked', () => {
+    const asked = requests({ releases: [release(1)], publishedOn: ['node_7', nodeId] })
+    expect(asked.map((r) => r.node)).toEqual([nodeId, 'node_7'])
+  })
 })
 
 describe('applicationController.applyRecord', () => {
@@ -85,6 +90,11 @@ describe('applicationController.applyRecord', () => {
   it('endpoint without an address -> none, and the network counts as exhausted', () => {
     const after = apply({ type: 'endpoint', release: 1, replica: 2, node: nodeId }, null)
     expect({ count: after.endpoints.length, exhausted: after.addressesExhausted }).toEqual({ count: 2, exhausted: true })
+  })
+  it('published, unpublished -> each node once, in order', () => {
+    const there = apply({ type: 'published', node: 'node_0' })
+    expect(there.publishedOn).toEqual(['node_0', nodeId])
+    expect(applicationController.applyRecord(there, { type: 'unpublished', node: nodeId }, { address: null, now: 99 }).publishedOn).toEqual(['node_0'])
   })
   it('gone -> only that endpoint', () => {
     expect(apply({ type: 'endpointGone', release: 1, replica: 0 }).endpoints.map((e) => e.replica)).toEqual([1])

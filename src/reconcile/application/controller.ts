@@ -16,7 +16,7 @@ export const applicationController: Controller<ApplicationDesired, ApplicationRe
 function observeApplication(resource: ResourceView, desired: ApplicationDesired): ObserveRequest[] {
   // Every node's ingress may hold connections to a replica, wherever that runs.
   const connectionsTo = desired.endpoints.filter((e) => e.state === 'draining').map((e) => e.address)
-  const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node)])
+  const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node), ...desired.publishedOn])
   const wanted = withTag(desired.spec.image)
   const images = new Set([wanted])
   const { registryCredential, pullPolicy } = desired.spec

@@ -58,6 +58,8 @@ export interface ApplicationDesired {
   /** Ascending by number; at least the serving one and all newer. */
   releases: Release[]
   endpoints: Endpoint[]
+  /** Nodes on which something of it may be published, also late by an action that nobody waits for any more. */
+  publishedOn: string[]
   /** TTL of DNS answers: how long a client may go on using an address. */
   dnsTtlSeconds: number
   /** The node's network had no address left when this pass asked for one. */
@@ -75,6 +77,8 @@ export type ApplicationRecord =
   | { type: 'endpointState'; release: number; replica: number; state: EndpointState }
   | { type: 'unrouted'; release: number; replica: number }
   | { type: 'endpointGone'; release: number; replica: number }
+  | { type: 'published'; node: string }
+  | { type: 'unpublished'; node: string }
 
 export function applyApplicationRecord(
   desired: ApplicationDesired,
@@ -119,6 +123,10 @@ export function applyApplicationRecord(
       return onEndpoint(record, (e) => ({ ...e, unroutedAt: now }))
     case 'endpointGone':
       return { ...desired, endpoints: desired.endpoints.filter((e) => !sameReplica(e, record)) }
+    case 'published':
+      return { ...desired, publishedOn: [...desired.publishedOn, record.node].sort() }
+    case 'unpublished':
+      return { ...desired, publishedOn: desired.publishedOn.filter((node) => node !== record.node) }
   }
 }
 

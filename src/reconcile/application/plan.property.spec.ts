@@ -4,11 +4,9 @@ import { serves, unknownServers, worldOf } from './world.js'
 import { applicationDefaults } from './spec.js'
 import { applicationReasons } from './conditions.js'
 import { admit } from '../admission.js'
-import { follow, nodesWaitedFor, type Moment } from '../testing/application-run.js'
+import { follow, nodesWaitedFor, type Followed, type Moment } from '../testing/application-run.js'
 import { anyChange, anyWorld, numRuns } from '../testing/arbitraries.js'
 import { planApplication } from './plan.js'
-
-type Followed = ReturnType<typeof follow>
 
 /** Nothing is left to do, and a second look finds the same. */
 function expectConverged({ complete, plan, input }: Followed): void {
@@ -24,7 +22,10 @@ function expectConverged({ complete, plan, input }: Followed): void {
   })
 }
 
-function expectTidy({ input, plan }: Followed, fates: string[] = []): void {
+function expectTidy({ input, plan, truth }: Followed, fates: string[] = []): void {
+  const used = [input.desired.node, ...input.desired.endpoints.map((e) => e.node)]
+  const left = truth.filter((n) => input.resource.deleting || !used.includes(n.node))
+  expect(left.filter((n) => n.published !== null), 'a node that was left still publishes').toEqual([])
   if (input.resource.deleting) {
     expect(plan.finalize, 'deleted, but not finalized').toBe(true)
     return

@@ -9,7 +9,7 @@ import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
 import { preDeploys } from './pre-deploy.js'
 import { needsPreDeploy, targetImage, waitsFor } from './preparation.js'
-import { isLive, isLiveWhereSeen, isNamedByNobody, publicationOf, publicationOn, revisionOf, silenceLeftMs } from './publication.js'
+import { isLive, isLiveWhereSeen, isNamedByNobody, isToBeCleared, noRevision, publicationOf, publicationOn, publishKey, revisionOf, silenceLeftMs } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
 import { keepsLog, lastWordsOf } from './verdict-log.js'
@@ -156,11 +156,11 @@ function publishes(world: World): Action[] {
   if (showsUnknown(world)) return []
   return world.nodes
     .map(({ node, published }) => ({ node, published, publication: publicationOn(world, node) }))
-    .filter(({ published, publication }) => published !== revisionOf(publication))
+    .filter(({ node, published, publication }) => published !== revisionOf(publication) || (published === null && isToBeCleared(world, node)))
     .map(({ node, publication }) => ({
-      key: `publish:${node}`,
+      key: publishKey(node),
       verb: 'publishEndpoints',
-      args: { publication, revision: revisionOf(publication) ?? 'none' },
+      args: { publication, revision: revisionOf(publication) ?? noRevision },
       node,
       queue: 'short',
       container: null,
@@ -351,6 +351,7 @@ function finished(world: World): boolean {
     resource.deleting &&
     inFlight.length === 0 &&
     desired.endpoints.length === 0 &&
+    desired.publishedOn.length === 0 &&
     observed.every((o) => o.unreachable === null && o.containers.length === 0 && o.published === null)
   )
 }

@@ -37,9 +37,8 @@ function isHeldBack({ strategy, target, replicas }: World, { endpoint }: Replica
 }
 
 /**
- * What the readers of one node should show. A node that the application leaves shows nothing: once its last replica is
- * gone nobody looks at it any more, and what it still named would be wrong before long. But first the others show
- * everything, or nobody would for a moment.
+ * What the readers of one node should show. A node that the application leaves shows nothing: what it still named would
+ * be wrong before long. But first the others show everything, or nobody would for a moment.
  */
 export function publicationOn(world: World, node: string): Publication | null {
   const all = publicationOf(world)
@@ -55,6 +54,17 @@ export function leaves({ input, replicas }: World, node: string): boolean {
   const staying = replicas.filter((r) => r.endpoint.state !== 'draining')
   return !staying.some((r) => r.endpoint.node === node) && (node !== input.desired.node || staying.length > 0)
 }
+
+/** Nothing is to be shown on `node`, but something may be, or may come late: a removal that ended is newer than all of it. */
+export function isToBeCleared(world: World, node: string): boolean {
+  const { resource, desired } = world.input
+  return desired.publishedOn.includes(node) && (resource.deleting || leaves(world, node))
+}
+
+/** Revision of a publication that removes everything. */
+export const noRevision = 'none'
+
+export const publishKey = (node: string) => `publish:${node}`
 
 function portOf(release: Release | undefined): number | null {
   return release?.template.ports?.[0] ?? null

@@ -4,7 +4,7 @@ import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
 import { pullKey } from '../pull-key.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
-import { isLiveWhereSeen, isNamedByNobody, leaves, silenceHoldsMs } from './publication.js'
+import { isLiveWhereSeen, isNamedByNobody, isToBeCleared, noRevision, publicationOn, publishKey, silenceHoldsMs } from './publication.js'
 import { mayStart, mayStopForTarget, needsPreDeploy, preDeployOf } from './preparation.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
 import { preDeployKey } from './pre-deploy.js'
@@ -26,7 +26,24 @@ export function recordsOf(world: World): ApplicationRecord[] {
   if (known.length > 0) return known
   const drained = [...drains(world), ...revived(world)]
   if (drained.length > 0) return drained
-  return allocations(world)
+  const allocated = allocations(world)
+  return allocated.length > 0 ? allocated : [...published(world), ...unpublished(world)]
+}
+
+/** Written before anything is published there: from now on the node is looked at, whatever becomes of its replicas. */
+function published(world: World): ApplicationRecord[] {
+  return world.nodes
+    .filter((n) => !world.input.desired.publishedOn.includes(n.node) && (n.published !== null || publicationOn(world, n.node) !== null))
+    .map(({ node }) => ({ type: 'published', node }))
+}
+
+/** The agent carries out no older publication after a removal that has ended, so nothing can come any more. */
+function unpublished(world: World): ApplicationRecord[] {
+  const { settled } = world.input
+  return world.nodes
+    .filter((n) => n.published === null && isToBeCleared(world, n.node))
+    .filter(({ node }) => resultOf(settled, publishKey(node), 'publishEndpoints')?.revision === noRevision)
+    .map(({ node }) => ({ type: 'unpublished', node }))
 }
 
 function newRelease(world: World): ApplicationRecord | null {
@@ -156,7 +173,6 @@ function gone(world: World): ApplicationRecord[] {
     .filter((r) => r.endpoint.state === 'draining' && !r.hidden && !r.container && !r.busy)
     .filter((r) => r.endpoint.readyAt === null || r.endpoint.unroutedAt !== null)
     .filter((r) => !world.strays.some((s) => s.container.address === r.endpoint.address))
-    .filter((r) => !leaves(world, r.endpoint.node) || isSilent(world, r.endpoint.node))
     .map(({ endpoint: { release, replica } }) => ({ type: 'endpointGone', release, replica }))
 }
 
@@ -173,11 +189,6 @@ function displaced(world: World): ApplicationRecord[] {
       return unknown.has(address) || (failure !== undefined && saysHeld(failure, address))
     })
     .map(({ endpoint: { release, replica } }) => ({ type: 'endpointGone', release, replica }))
-}
-
-/** Without an endpoint on it, a node that the application leaves is not looked at any more: nothing may be left there. */
-function isSilent({ nodes, input }: World, node: string): boolean {
-  return nodes.some((n) => n.node === node && n.published === null) && !input.inFlight.some((a) => a.key === `publish:${node}`)
 }
 
 function unrouted(world: World): ApplicationRecord[] {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Settled } from '../action.js'
 import type { PlanInput } from '../controller.js'
 import { reachable, type NodeObservation, type Observation, type UnreachableNode } from '../observed.js'
 import {
@@ -13,7 +14,7 @@ import {
   specOf,
   type Setup,
 } from '../testing/application-world.js'
-import { passOf } from '../testing/pass.js'
+import { passOf, type Pass } from '../testing/pass.js'
 import type { ApplicationDesired, Endpoint } from './desired.js'
 import { revisionOf } from './publication.js'
 
@@ -57,7 +58,7 @@ function moving({ replicas, old, ready = 0, published, leftNode, setup }: Moving
   }
   const answering = { ...seen, node: left, containers: fromOld.map((e) => containerOf(r1, e.replica)), ...leftNode }
   const observed: Observation[] = [leftNode ? answering : silent, seen]
-  return { ...input, desired: { ...input.desired, node: there }, observed }
+  return { ...input, desired: { ...input.desired, node: there, publishedOn: [left, there] }, observed }
 }
 
 describe('moving away from a silent node', () => {
@@ -185,5 +186,65 @@ describe('a node that does not answer and may still name what drains', () => {
       return passOf({ ...input, observed: input.observed.map(renamed) }).actions.includes('retire:renamed')
     }
     expect([stray(minutes(9)), stray(minutes(10))]).toEqual([false, true])
+  })
+})
+
+describe('a node on which something may be published', () => {
+  const removed: Settled = {
+    key: `publish:${left}`,
+    verb: 'publishEndpoints',
+    ok: true,
+    result: { revision: 'none' },
+    generation: 2,
+  }
+  /** Everything has moved; the node that was left shows `published`. */
+  const moved = (published: string | null, setup: Setup = {}) =>
+    passOf(moving({ replicas: 1, ready: 1, old: [], leftNode: { published, containers: [] }, setup }))
+  const removal = ({ plan }: Pass) => plan.actions.filter((a) => a.verb === 'publishEndpoints').map((a) => [a.node, a.args])
+
+  it('is left and shows something -> removed', () => {
+    expect(removal(moved('late'))).toEqual([[left, { publication: null, revision: 'none' }]])
+  })
+
+  it('shows nothing, and no removal has ended there -> one is made, for something may still come', () => {
+    const pass = moved(null)
+    expect(removal(pass)).toEqual([[left, { publication: null, revision: 'none' }]])
+    expect({ records: pass.records, ready: pass.conditions['Ready'] }).toEqual({ records: [], ready: 'True Running' })
+  })
+
+  it('shows nothing after a removal has ended -> is not looked at any more', () => {
+    const pass = moved(null, { settled: [removed] })
+    expect({ records: pass.records, actions: pass.actions }).toEqual({ records: [`unpublished on ${left}`], actions: [] })
+  })
+
+  it.each<[string, string | null, Settled]>([
+    ['it failed', null, { ...removed, ok: false, reason: 'ActionTimeout', message: '', retryable: true, cancelled: false }],
+    ['it was a publication', null, { ...removed, result: { revision: 'before' } }],
+    ['something is shown all the same', 'late', removed],
+  ])('a removal has ended, but %s -> once more', (_, published, settled) => {
+    const pass = moved(published, { settled: [settled] })
+    expect(pass.records).toEqual([])
+    expect(removal(pass)).toHaveLength(1)
+  })
+
+  it('moved with no replica -> the empty publication goes when the new node has it', () => {
+    const none = (published: string | null) =>
+      removal(passOf(moving({ replicas: 0, old: [], published, leftNode: { published: shown(), containers: [] } })))
+    const empty = { publication: { names: ['web.shop.internal'], addresses: [], port: 8080 }, revision: shown() }
+    expect(none(null)).toEqual([[there, empty]])
+    expect(none(shown())).toEqual([[left, { publication: null, revision: 'none' }]])
+  })
+
+  it('the first publication on a node -> written down before', () => {
+    const input = moving({ replicas: 1, ready: 1, published: null })
+    const pass = passOf({ ...input, desired: { ...input.desired, publishedOn: [left] } })
+    expect(pass.records).toContain(`published on ${there}`)
+    expect(pass.actions).toEqual([`publish:${there}`])
+  })
+
+  it('deleted -> finalized only when a removal has ended', () => {
+    const gone = (settled: Settled[]) => passOf(inputOf({ deleting: true, publishedOn: [left], settled }))
+    expect([gone([]).actions, gone([]).finalize]).toEqual([[`publish:${left}`], false])
+    expect([gone([removed]).actions, gone([removed]).finalize]).toEqual([[], true])
   })
 })

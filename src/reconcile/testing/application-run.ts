@@ -50,8 +50,13 @@ export interface Moment {
   afterMs: number
 }
 
+export interface Followed extends Convergence<ApplicationDesired, ApplicationRecord> {
+  /** What is really there in the end, also on nodes that are not looked at any more. */
+  truth: NodeObservation[]
+}
+
 /** Follows the planner through a story, checking what must hold in every world of any story. */
-export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch: Watch = () => undefined): Convergence<ApplicationDesired, ApplicationRecord> {
+export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch: Watch = () => undefined): Followed {
   const readers = new Readers()
   let running: Action[] = []
   const failuresLeft = new Map<string, number>()
@@ -62,7 +67,8 @@ export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch
   const progress = anyProgress(story.seed)
   readers.learn(revisionOf(readyPublication(start)) ?? '', readyPublication(start))
 
-  return converge(checked, start, {
+  let truth: NodeObservation[] = []
+  const convergence = converge(checked, start, {
     allocate: () => `10.91.${Math.floor(given / 250)}.${given++ % 250}`,
     progressOf: progress,
     endingOf: (action, observed) => {
@@ -122,11 +128,13 @@ export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch
         running.push(action)
         if (action.verb === 'publishEndpoints' && action.args.publication) readers.learn(action.args.revision, action.args.publication)
       }
-      const moment = { input, plan, started, running, readers, truth: [...reachable(input.observed), ...unseen.values()], afterMs: input.now - begun }
+      truth = [...reachable(input.observed), ...unseen.values()]
+      const moment = { input, plan, started, running, readers, truth, afterMs: input.now - begun }
       holdsAlways(moment)
       watch(moment)
     },
   })
+  return { ...convergence, truth }
 }
 
 function fateOf(story: Story, container: ObservedContainer): Fate {
