@@ -104,9 +104,10 @@ describe('planApplication, properties', () => {
           watchDrains(moment)
           expect(reached(moment), `serving after ${moment.afterMs} ms`).toBeGreaterThanOrEqual(least)
           // What is broken or cannot be seen keeps its place, and takes none from a release that has to prove itself; what a
-          // silent node has takes none elsewhere, where others must be able to stand in for it.
+          // silent node has takes none elsewhere, where others must be able to stand in for it. What drains may be wanted again.
           const staying = moment.input.desired.endpoints.filter((e) => e.state !== 'draining')
-          const extra = Math.max(1, brokenReplicas.length, story.silence ? counts.length - 1 : 0)
+          const revived = Math.max(1, Math.floor(most / 4))
+          const extra = revived + Math.max(1, brokenReplicas.length, story.silence ? counts.length - 1 : 0)
           const onSilent = staying.filter((e) => e.node === story.silence?.node).length
           for (const number of [onSilent, staying.length - onSilent])
             expect(number, 'replicas that are to stay').toBeLessThanOrEqual(most + surge + extra)
