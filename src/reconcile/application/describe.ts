@@ -76,7 +76,7 @@ function deletingMessage(world: World): string {
 }
 
 function resolving(world: World): ConditionDraft {
-  const failure = world.input.failures.get(resolveKey(withTag(world.input.desired.spec.image)))
+  const failure = world.input.failures.get(resolveKey(world.input.desired))
   const onward = world.serving ? `; release ${world.serving.number} serves on` : ''
   if (failure) return ready('False', failure.reason, `${failure.message}; ${nextTry(failure)}${onward}`)
   return ready('False', 'Resolving', `asking what ${withTag(world.input.desired.spec.image)} is${onward}`)
@@ -126,7 +126,7 @@ function availability(world: World): ConditionDraft {
 }
 
 function imageResolved(world: World): ConditionDraft {
-  const failure = world.input.failures.get(resolveKey(withTag(world.input.desired.spec.image)))
+  const failure = world.input.failures.get(resolveKey(world.input.desired))
   if (world.needsRelease && failure) return condition('ImageResolved', 'False', 'ResolveFailed', failure.message)
   if (world.needsRelease || !world.latest) return condition('ImageResolved', 'Unknown', 'Resolving', 'not looked yet')
   const { resolvedFrom, resolvedImage, template } = world.latest

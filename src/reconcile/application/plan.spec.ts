@@ -35,8 +35,8 @@ const v2 = specOf({ image: 'shop/web:2' })
 const v3 = specOf({ image: 'shop/web:3' })
 const name = (release: number, replica: number) => containerName(instance, resourceId, release, replica)
 const retireOf = (release: number, replica: number) => `retire:${name(release, replica)}`
-const resolve1 = 'resolve:shop/web:1'
-const resolve2 = 'resolve:shop/web:2'
+const resolve1 = `resolve:${nodeId}:shop/web:1`
+const resolve2 = `resolve:${nodeId}:shop/web:2`
 const image1 = digestOf('shop/web:1')
 const image2 = digestOf('shop/web:2')
 const publish = `publish:${nodeId}`
@@ -44,7 +44,7 @@ const served = { servingAt: epoch - 50_000 }
 const failed = (reason = 'ContainerExited') => ({ verdict: { reason, message: 'it ended' } })
 
 const resolvedTo = (image: string): Settled => ({
-  key: `resolve:${image}`,
+  key: `resolve:${nodeId}:${image}`,
   verb: 'resolveImage',
   ok: true,
   result: { resolved: digestOf(image), from: 'registry', note: '' },
@@ -129,6 +129,18 @@ const tables: Record<string, Row[]> = {
       it: 'another image was resolved along the way -> resolve',
       observed: [seenResolved('shop/web:0')],
       actions: [resolve1],
+    },
+    {
+      it: 'outcome of another node -> resolve here, for an image id means nothing elsewhere',
+      settled: [{ ...resolvedTo('shop/web:1'), key: 'resolve:node_2:shop/web:1' }],
+      actions: [resolve1],
+    },
+    {
+      it: 'another node resolves, and failed before -> resolved here',
+      inFlight: [inFlightOf('resolve:node_2:shop/web:1', { verb: 'resolveImage', supersedable: true })],
+      failures: [failureOf('resolve:node_2:shop/web:1', { reason: 'ImageNotFound', retryable: false })],
+      actions: [resolve1],
+      ready: 'False Resolving',
     },
     {
       it: 'outcome of another image -> resolve again',
@@ -686,7 +698,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'ready'), endpointOf(1, 1, 'draining'), endpointOf(2, 0, 'ready')],
       containers: [0, 1].map((i) => containerOf(two.releases[0] as typeof r1, i)).concat(containerOf(changing(2).releases[1] as typeof r1, 0)),
       records: ['unrouted 1/1', 'starting 1/1', 'ready 1/1'],
-      actions: [publish, 'resolve:shop/web:3'],
+      actions: [publish, `resolve:${nodeId}:shop/web:3`],
     },
     {
       it: 'all new ones ready, an old one still to leave -> not Ready yet',
@@ -709,7 +721,7 @@ const tables: Record<string, Row[]> = {
       spec: v3,
       generation: 3,
       containers: [...rolling.containers, containerOf(r2, 0, fresh())],
-      actions: ['resolve:shop/web:3'],
+      actions: [`resolve:${nodeId}:shop/web:3`],
       ready: 'False Resolving',
     },
     {

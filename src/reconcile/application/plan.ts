@@ -50,7 +50,7 @@ function resolves(world: World): Action[] {
   const image = withTag(input.desired.spec.image)
   return [
     {
-      key: resolveKey(image),
+      key: resolveKey(input.desired),
       verb: 'resolveImage',
       args: { image, ...credentialOf(world) },
       node: input.desired.node,

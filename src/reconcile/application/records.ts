@@ -69,7 +69,7 @@ function newRelease(world: World): ApplicationRecord | null {
 function resolvedImage({ input, nodes }: World): ResultOf['resolveImage'] | undefined {
   const image = withTag(input.desired.spec.image)
   const seen = nodes.find((n) => n.node === input.desired.node)?.resolved
-  return resultOf(input.settled, resolveKey(image), 'resolveImage') ?? (seen?.image === image ? seen : undefined)
+  return resultOf(input.settled, resolveKey(input.desired), 'resolveImage') ?? (seen?.image === image ? seen : undefined)
 }
 
 /** Why the target, which has never served, must be given up; null while there is hope. */

@@ -258,7 +258,7 @@ describe('limits', () => {
     { it: 'a first limit -> the same', ...limited(none, { cpus: 0.5 }), actions: ['limits:1:0'] },
     { it: 'as wanted -> nothing', ...limited({ memoryBytes: null, nanoCpus: 5e8 }, { cpus: 0.5 }), actions: [] },
     { it: 'an agent that does not tell -> nothing', ...limited(undefined, { cpus: 0.5 }), actions: [] },
-    { it: 'a limit is taken away -> a new release', ...limited({ memoryBytes: 2 ** 26, nanoCpus: null }, undefined), actions: ['resolve:shop/web:1'], ready: 'False Resolving' },
+    { it: 'a limit is taken away -> a new release', ...limited({ memoryBytes: 2 ** 26, nanoCpus: null }, undefined), actions: [`resolve:${nodeId}:shop/web:1`], ready: 'False Resolving' },
   ])
 
   it('the new release that was made for it -> no further one while the old container still has the limit', () => {
@@ -298,7 +298,7 @@ describe('secrets', () => {
   }
   runs([
     { it: 'the version that the release has -> nothing', ...served(), context: context({ token: 1 }), actions: [], ready: 'True Running' },
-    { it: 'rotated -> a normal rollout', ...served(), context: context({ token: 2 }), actions: ['resolve:shop/web:1'] },
+    { it: 'rotated -> a normal rollout', ...served(), context: context({ token: 2 }), actions: [`resolve:${nodeId}:shop/web:1`] },
     { it: 'gone -> told, the old release serves on, nothing starts', ...served(), context: context({}), actions: [], ready: 'False RequiredSecretMissing', conditions: { Available: 'True ReplicasReady' } },
   ])
 

@@ -36,7 +36,7 @@ describe('containers of a release that no record knows', () => {
 
   it('first release of an adopted orphan -> numbered above what runs', () => {
     const result = { resolved: 'shop/web@sha256:1', from: 'registry' as const, note: '' }
-    const resolved: Settled = { key: 'resolve:shop/web:1', verb: 'resolveImage', ok: true, result, generation: 1 }
+    const resolved: Settled = { key: `resolve:${nodeId}:shop/web:1`, verb: 'resolveImage', ok: true, result, generation: 1 }
     const { records } = passOf({ spec: v1, containers: [unknown(4, 0)], settled: [resolved] })
     expect(records[0]).toBe('release 5')
   })

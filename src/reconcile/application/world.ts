@@ -58,7 +58,8 @@ export interface World {
   preDeploys: Stray[]
 }
 
-export const resolveKey = (image: string) => `resolve:${image}`
+/** Each node resolves for itself, as it pulls for itself: what one has under a tag is not what another has. */
+export const resolveKey = ({ node, spec }: ApplicationDesired) => `resolve:${node}:${withTag(spec.image)}`
 
 export function worldOf(input: PlanInput<ApplicationDesired>): World {
   const { desired, resource, observed, inFlight, failures } = input
@@ -70,7 +71,7 @@ export function worldOf(input: PlanInput<ApplicationDesired>): World {
   const latest = desired.releases.at(-1)
   const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
   const needsRelease = !resource.deleting && asksForRelease(resource, desired, nodes)
-  const resolveFailed = failures.get(resolveKey(withTag(desired.spec.image)))?.retryable === false
+  const resolveFailed = failures.get(resolveKey(desired))?.retryable === false
   const standing = latest?.verdict === null ? latest : undefined
   const target = needsRelease ? (serving ?? standing) : (standing ?? serving)
 

@@ -135,7 +135,7 @@ export const anyWorld = fc
     missing: fc.subarray([...images, ...images.map(digestOf)]),
     published: fc.constantFrom('live' as const, null, 'garbage'),
     publishedOn: fc.subarray([nodeId, 'node_2']),
-    failures: fc.subarray(['resolve:shop/web:1', `publish:${nodeId}`, 'ensure:1:0', 'ensure:2:0', pullKey(nodeId, digestOf('shop/web:1'))]),
+    failures: fc.subarray([`resolve:${nodeId}:shop/web:1`, `publish:${nodeId}`, 'ensure:1:0', 'ensure:2:0', pullKey(nodeId, digestOf('shop/web:1'))]),
     deleting: fc.boolean(),
     fates: fc.array(fc.constantFrom(...Fate), { minLength: 8, maxLength: 8 }),
     silence: fc.option(anySilence, { nil: undefined, freq: 3 }),
