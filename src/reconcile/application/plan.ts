@@ -280,10 +280,8 @@ function nothingServes(world: World): boolean {
 
 /** Readers may still name a stray's address: it was a replica until somebody renamed or changed it. */
 function isRouted(world: World, { container }: Stray): boolean {
-  return (
-    container.state === 'running' &&
-    world.replicas.some(({ endpoint: e }) => e.address === container.address && e.readyAt !== null && !isNamedByNobody(world, e))
-  )
+  const named = ({ endpoint: e }: Replica) => e.readyAt !== null && e.unroutedAt === null && !isNamedByNobody(world, e)
+  return container.state === 'running' && world.replicas.some((r) => r.endpoint.address === container.address && named(r))
 }
 
 function retire({ input }: World, node: string, name: string, summary: string): Action {
