@@ -811,6 +811,15 @@ const tables: Record<string, Row[]> = {
       available: 'True ReplicasReady',
     },
     {
+      it: 'the one that replaces it falls while it drains -> it goes on serving those that still find it',
+      ...changing(1, { release2: served }),
+      endpoints: [endpointOf(1, 0, 'draining', { unroutedAt: epoch - 2_000 }), endpointOf(2, 0, 'starting', { readyAt: epoch - 9_000 })],
+      containers: [containerOf(r1, 0)],
+      published: revisionOf({ names: ['web.shop.internal'], addresses: [], port: 8080 }),
+      actions: ['ensure:2:0'],
+      requeue: 4_000,
+    },
+    {
       it: 'to 0 and back while it is being stopped -> waits for the stop, then a new one',
       ...one,
       endpoints: [endpointOf(1, 0, 'draining', { unroutedAt: epoch - 1_000 })],

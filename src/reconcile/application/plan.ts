@@ -303,7 +303,7 @@ function retire({ input }: World, node: string, name: string, summary: string): 
  * How long a draining replica has to stay: until DNS and ingress no longer name it, no resolver's answer with it
  * can be alive, and no ingress connection is open to it, but at most drainSeconds. null = until something is seen.
  */
-function drainLeftMs(world: World, { endpoint, container }: Replica): number | null {
+function drainLeftMs(world: World, { endpoint, container, wanted }: Replica): number | null {
   if (endpoint.readyAt === null) return 0
   // Also of one that is down: Docker may start it again any moment, and readers would find it for just as long.
   if (endpoint.unroutedAt === null) return isLiveWhereSeen(world) ? silenceLeftMs(world, endpoint) : null
@@ -311,7 +311,8 @@ function drainLeftMs(world: World, { endpoint, container }: Replica): number | n
   const { desired, now } = world.input
   const since = now - endpoint.unroutedAt
   const mostMs = (desired.spec.drainSeconds ?? applicationDefaults.drainSeconds) * 1000
-  const others = world.replicas.some((r) => r.endpoint.state === 'ready')
+  // Others that have just fallen come back; what still finds this one must not be cut off for that.
+  const others = (world.count > 0 && !wanted) || world.replicas.some((r) => r.endpoint.state === 'ready')
   const dnsMs = Math.min(others ? (desired.dnsTtlSeconds + 1) * 1000 : 0, mostMs)
   if (since < dnsMs) return dnsMs - since
   if (since >= mostMs || connectionsTo(world, endpoint.address) === 0) return 0
