@@ -89,8 +89,8 @@ describe('DriftSweep', () => {
   it('the engine answers again -> who was told that it does not is told once, with or without containers', async () => {
     list = [container('app_a'), container('app_b')]
     await run()
-    told.asked({ kind: 'application', resource: 'app_a' }, false)
-    told.asked({ kind: 'application', resource: 'app_new' }, false)
+    told.asked({ kind: 'application', resource: 'app_a' }, null)
+    told.asked({ kind: 'application', resource: 'app_new' }, null)
     away = true
     expect(await run()).toEqual([])
     away = false

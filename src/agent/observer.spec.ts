@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { EngineFailure, type Engine } from '../adapters/docker/engine.js'
+import { EngineFailure, type Engine, type EngineContainer } from '../adapters/docker/engine.js'
 import type { ConnectionCounter } from './connections.js'
+import type { KnownResources } from './known-resources.js'
 import { createObserver } from './observer.js'
 import { ToldStates } from './told-states.js'
 
 const request = { node: 'node_1', kind: 'application', resource: 'app_a', images: [], connectionsTo: [] }
 
 describe('createObserver', () => {
-  const observing = (list: () => Promise<[]>) => {
-    const told = new ToldStates()
+  const observing = (list: () => Promise<EngineContainer[]>, known: KnownResources | null = null) => {
+    const told = new ToldStates(known)
     const observe = createObserver({
       instance: 'i',
       node: 'node_1',
@@ -39,6 +40,15 @@ describe('createObserver', () => {
     answers = true
     expect(await look()).toMatchObject({ unreachable: null })
     expect(told.takeUnanswered()).toEqual([])
+  })
+
+  it('containers that no event told of -> known from now on; none -> not', async () => {
+    const known: string[] = []
+    const add = { add: (ref: object) => known.push(JSON.stringify(ref)) } as unknown as KnownResources
+    await observing(async () => [], add).look()
+    expect(known).toEqual([])
+    await observing(async () => [{ labels: {}, startedAt: null, exitCode: null } as unknown as EngineContainer], add).look()
+    expect(known).toEqual(['{"kind":"application","resource":"app_a"}'])
   })
 
   it('it fails otherwise -> an error, and nobody was told that it is away', async () => {

@@ -26,13 +26,14 @@ export interface ObserverPorts {
 /** Reads what is there for one resource, from the engine itself and never from a memory of it. */
 export function createObserver(ports: ObserverPorts): (request: ObserveRequest) => Promise<Observation> {
   return async (request) => {
+    const ref = { kind: request.kind, resource: request.resource }
     try {
       const seen = await observe(ports, request)
-      ports.told.asked(request, true)
+      ports.told.asked(ref, seen.containers.length)
       return seen
     } catch (error) {
       if (error instanceof EngineFailure && error.reason === 'DockerUnreachable') {
-        ports.told.asked({ kind: request.kind, resource: request.resource }, false)
+        ports.told.asked(ref, null)
         return { node: ports.node, unreachable: 'DockerUnreachable', message: error.message }
       }
       throw error

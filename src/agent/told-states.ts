@@ -46,10 +46,12 @@ export class ToldStates {
     return [...new Map(all.map((ref) => [ref.resource, ref])).values()]
   }
 
-  /** `ref` was asked for, and the engine did or did not answer. */
-  asked(ref: ResourceRef, answered: boolean): void {
-    if (answered) this.unanswered.delete(ref.resource)
-    else this.unanswered.set(ref.resource, ref)
+  /** `ref` was asked for: how many containers the engine showed, or null when it did not answer. */
+  asked(ref: ResourceRef, containers: number | null): void {
+    if (containers === null) this.unanswered.set(ref.resource, ref)
+    else this.unanswered.delete(ref.resource)
+    // An action looks at what it has made: nobody depends on the event that tells of it.
+    if (containers) this.known?.add(ref)
   }
 
   /** Once, when the engine answers: all that are still told that it does not. */
