@@ -311,8 +311,8 @@ function drainLeftMs(world: World, { endpoint, container, wanted }: Replica): nu
   const { desired, now } = world.input
   const since = now - endpoint.unroutedAt
   const mostMs = (desired.spec.drainSeconds ?? applicationDefaults.drainSeconds) * 1000
-  // Others that have just fallen come back; what still finds this one must not be cut off for that.
-  const others = (world.count > 0 && !wanted) || world.replicas.some((r) => r.endpoint.state === 'ready')
+  // Others that have just fallen come back; what still finds this one must not be cut off for that. Recreate waits for nobody.
+  const others = (world.count > 0 && !wanted && world.strategy.kind !== 'recreate') || world.replicas.some((r) => r.endpoint.state === 'ready')
   const dnsMs = Math.min(others ? (desired.dnsTtlSeconds + 1) * 1000 : 0, mostMs)
   if (since < dnsMs) return dnsMs - since
   if (since >= mostMs || connectionsTo(world, endpoint.address) === 0) return 0
