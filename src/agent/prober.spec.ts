@@ -46,6 +46,7 @@ describe('Prober', () => {
     restartCount: 0,
     restartPolicy: 'no',
     address: '10.0.0.9',
+    limits: { memoryBytes: null, nanoCpus: null },
     ...change,
   })
   const state = (c = container()) => prober.stateOf(c).ready
