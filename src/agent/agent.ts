@@ -17,6 +17,7 @@ import { ConnectionCounter } from './connections.js'
 import { dnsContainerName, DnsServer } from './dns-server.js'
 import { DriftSweep } from './drift-sweep.js'
 import { createExecutor, type Executor } from './executor.js'
+import { ExecProbes } from './exec-probe.js'
 import { FenceJournal } from './fences.js'
 import { hostRoutes } from './host-routes.js'
 import { Housekeeping } from './housekeeping.js'
@@ -30,7 +31,7 @@ import { NudgeQueue, type SendNudges } from './nudge-queue.js'
 import { createObserver } from './observer.js'
 import { OwnEffects } from './own-effects.js'
 import { systemClock } from './ports.js'
-import { ProbeRunner } from './probe.js'
+import { ProbeRunner, runProbes } from './probe.js'
 import { Prober } from './prober.js'
 import { protocolVersion, type AgentFrame, type ApiFrame } from './protocol.js'
 import { Publisher } from './publisher.js'
@@ -107,7 +108,11 @@ export class Agent {
       this.channel.nudge(resources, why)
       this.onNudges?.(resources, why)
     })
-    this.prober = new Prober({ run: runner.run, clock, onChange: (resource, why) => this.nudges.nudge(resource, why) })
+    this.prober = new Prober({
+      run: runProbes(runner, new ExecProbes(this.engine)),
+      clock,
+      onChange: (resource, why) => this.nudges.nudge(resource, why),
+    })
     this.network = new NodeNetwork({
       instance,
       stateDir,

@@ -33,6 +33,9 @@ export interface ProbeState {
   message: string
   /** false: the container's present run was not asked yet. */
   asked?: boolean
+  /** Absent: it has no liveness probe. null = nothing is known: it is asked from its first Ready on. */
+  live?: boolean | null
+  liveMessage?: string
 }
 
 export interface Readiness {

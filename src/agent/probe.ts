@@ -1,9 +1,24 @@
 import { connect, type Socket } from 'node:net'
-import type { NetworkProbe } from '../reconcile/action.js'
+import type { ExecProbe, NetworkProbe, Probe } from '../reconcile/action.js'
 
 export interface ProbeResult {
   ok: boolean
   message: string
+}
+
+/** A container as a probe finds it. */
+export interface ProbeTarget {
+  id: string
+  address: string
+}
+
+export type RunProbe = (target: ProbeTarget, probe: Probe) => Promise<ProbeResult>
+
+export function runProbes(
+  network: Pick<ProbeRunner, 'run'>,
+  inside: { run(containerId: string, probe: ExecProbe): Promise<ProbeResult> },
+): RunProbe {
+  return ({ id, address }, probe) => (probe.kind === 'exec' ? inside.run(id, probe) : network.run(address, probe))
 }
 
 export type RunNetworkProbe = (address: string, probe: NetworkProbe) => Promise<ProbeResult>

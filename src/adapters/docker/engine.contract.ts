@@ -249,11 +249,11 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
 
     it('a volume -> made with its owner in the labels, kept when the container goes, mounted again', async () => {
       const name = `ek-contract-volume-${process.pid}-${++serial}`
-      const owned = { ...world.labels, [label.kind]: 'application', [label.resource]: 'app_a' }
+      const owned: Record<string, string> = { ...world.labels, [label.kind]: 'application', [label.resource]: 'app_a' }
       const mounts = [{ kind: 'volume' as const, source: name, target: '/data', readOnly: false }]
       const made = await create({ labels: owned, mounts })
       const labels = await world.volumeLabels(name)
-      expect(labels).toEqual({ [label.instance]: owned[label.instance], [label.kind]: 'application', [label.resource]: 'app_a', [label.volume]: name })
+      expect(labels).toEqual({ ...owned, [label.volume]: name })
       await engine.start(made.name)
       await engine.remove(made.name, true)
       expect(await world.volumeLabels(name)).toEqual(labels)
