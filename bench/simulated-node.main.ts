@@ -8,6 +8,7 @@ import { Channel } from '../src/agent/channel.js'
 import { ClockOffset } from '../src/agent/clock-offset.js'
 import { agentConfigSchema } from '../src/agent/config.js'
 import { ConnectionCounter } from '../src/agent/connections.js'
+import { ControlPlane } from '../src/agent/control-plane.js'
 import { DriftSweep } from '../src/agent/drift-sweep.js'
 import { createExecutor } from '../src/agent/executor.js'
 import { ImageResolver } from '../src/agent/image-resolver.js'
@@ -115,6 +116,7 @@ const gate = new ActionGate({
   onLate: (resource) => nudges.nudge(resource, 'an action ended late'),
 })
 const resolver = new ImageResolver(engine, clock)
+const controlPlane = new ControlPlane(channel)
 const executor = createExecutor({
   engine,
   resolver,
@@ -129,6 +131,9 @@ const executor = createExecutor({
   },
   network: { ensure: () => Promise.resolve(network), forget: () => undefined },
   pulls: { admit: () => undefined, pulled: () => undefined },
+  secrets: controlPlane,
+  credentials: controlPlane,
+  artifacts: controlPlane,
   clock,
 })
 const observe = createObserver({

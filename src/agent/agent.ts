@@ -14,6 +14,7 @@ import { Channel } from './channel.js'
 import { ClockOffset } from './clock-offset.js'
 import type { AgentConfig } from './config.js'
 import { ConnectionCounter } from './connections.js'
+import { ControlPlane } from './control-plane.js'
 import { dnsContainerName, DnsServer } from './dns-server.js'
 import { DriftSweep } from './drift-sweep.js'
 import { createExecutor, type Executor } from './executor.js'
@@ -154,6 +155,7 @@ export class Agent {
       onLate: (resource) => this.nudges.nudge(resource, 'an action ended late'),
     })
     const resolver = new ImageResolver(this.engine, clock)
+    const controlPlane = new ControlPlane(this.channel)
     this.executor = createExecutor({
       engine: this.engine,
       prober: this.prober,
@@ -161,6 +163,9 @@ export class Agent {
       resolver,
       network: this.network,
       pulls: this.housekeeping,
+      secrets: controlPlane,
+      credentials: controlPlane,
+      artifacts: controlPlane,
       clock,
     })
     this.observer = createObserver({
@@ -202,6 +207,11 @@ export class Agent {
     this.prober.stop()
     await this.flying
     await this.dns.idle()
+  }
+
+  /** Whether the API is reached over the channel. */
+  get connected(): boolean {
+    return this.channel.connected
   }
 
   /** What the next heartbeat tells of this node. */

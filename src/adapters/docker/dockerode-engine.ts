@@ -16,6 +16,7 @@ import {
   type EngineNetwork,
   type LogLine,
   type LogOptions,
+  type RegistryAuth,
   type SecretValues,
 } from './engine.js'
 import { readEvents } from './event-stream.js'
@@ -220,12 +221,12 @@ export class DockerodeEngine implements NodeEngine {
     return this.absentAsNull(this.client.call('read', readMs, (d) => d.getImage(reference).inspect()))
   }
 
-  async remoteDigest(reference: string, signal: AbortSignal): Promise<string> {
+  async remoteDigest(reference: string, signal: AbortSignal, auth?: RegistryAuth | null): Promise<string> {
     const image = withTag(reference)
     const info = (await this.client.call(
       'registry',
       changeMs,
-      (d, abortSignal) => d.getImage(image).distribution({ abortSignal }),
+      (d, abortSignal) => d.getImage(image).distribution({ abortSignal, ...authIn(auth) }),
       signal,
     )) as {
       Descriptor: { digest: string }
@@ -233,12 +234,12 @@ export class DockerodeEngine implements NodeEngine {
     return `${repositoryOf(image)}@${info.Descriptor.digest}`
   }
 
-  async pull(reference: string, signal: AbortSignal): Promise<void> {
+  async pull(reference: string, signal: AbortSignal, auth?: RegistryAuth | null): Promise<void> {
     // Bounded by its caller's signal alone: nobody knows how long an image may take.
     await this.client.call(
       'registry',
       24 * 3_600_000,
-      async (d, abortSignal) => readProgress(await d.pull(withTag(reference), { abortSignal }), abortSignal),
+      async (d, abortSignal) => readProgress(await d.pull(withTag(reference), { abortSignal, ...authIn(auth) }), abortSignal),
       signal,
     )
     if ((await this.imageId(reference)) === null) {
@@ -364,6 +365,11 @@ export class DockerodeEngine implements NodeEngine {
     if (container) return `container ${(container.Names[0] ?? container.Id).replace(/^\//, '')}`
     return portHolder(port)
   }
+}
+
+/** Travels in a header of its own, never in a URL. */
+function authIn(auth: RegistryAuth | null | undefined): { authconfig?: RegistryAuth } {
+  return auth ? { authconfig: auth } : {}
 }
 
 function toFilter(labels: Record<string, string>): string[] {

@@ -36,9 +36,9 @@ export interface Engine {
   /** Name@digest of a local image, if a registry gave it one. */
   repoDigest(reference: string): Promise<string | null>
   /** Asks the registry for the digest behind a reference. Fails with RegistryUnreachable, ImageNotFound, ImagePullUnauthorized… */
-  remoteDigest(reference: string, signal: AbortSignal): Promise<string>
+  remoteDigest(reference: string, signal: AbortSignal, auth?: RegistryAuth | null): Promise<string>
   /** Returns when the image is here. Cancels with the signal. */
-  pull(reference: string, signal: AbortSignal): Promise<void>
+  pull(reference: string, signal: AbortSignal, auth?: RegistryAuth | null): Promise<void>
   /** Makes the node's network when it is missing; an existing one with the same name and subnet is kept. */
   ensureNetwork(network: EngineNetwork, labels: Record<string, string>): Promise<void>
   /** Subscribes to container events of these labels from `since` (seconds, as Docker takes it) on. Ends when the stream breaks or the signal aborts. */
@@ -78,6 +78,13 @@ export interface EngineContainer {
 
 /** Secrets' values by `secretKey`: in memory only, and only as long as a container is being made. */
 export type SecretValues = ReadonlyMap<string, string>
+
+/** Who the engine says it is to a registry. */
+export interface RegistryAuth {
+  username: string
+  password: string
+  serveraddress: string
+}
 
 export interface EngineFile {
   /** Absolute, in the container. */

@@ -31,8 +31,8 @@ function header(
   const block = Buffer.alloc(blockBytes)
   Buffer.from(name).copy(block, 0, 0, nameBytesMost)
   block.write(octal(mode & 0o7777, 7), 100)
-  block.write(octal(owner.uid, 7), 108)
-  block.write(octal(owner.gid, 7), 116)
+  writeId(block, owner.uid, 108)
+  writeId(block, owner.gid, 116)
   block.write(octal(bytes, 11), 124)
   block.write(octal(mtimeSeconds, 11), 136)
   block.write(type, 156)
@@ -41,6 +41,13 @@ function header(
   const sum = block.reduce((total, byte) => total + byte, 8 * 32)
   block.write(`${octal(sum, 6)}\0 `, 148)
   return block
+}
+
+/** A number beyond seven octal digits stands as a binary one, marked by its first bit. */
+function writeId(block: Buffer, id: number, at: number): void {
+  if (id < 8 ** 7) return void block.write(octal(id, 7), at)
+  block[at] = 0x80
+  block.writeUIntBE(id, at + 2, 6)
 }
 
 function octal(value: number, digits: number): string {
