@@ -113,7 +113,12 @@ export class MemoryEngine implements SimulatedEngine {
     return this.counted(undefined)
   }
 
-  async events(labels: Record<string, string>, _since: number | null, onEvent: (event: EngineEvent) => void, signal: AbortSignal) {
+  async events(
+    labels: Record<string, string>,
+    _since: number | null,
+    onEvent: (event: EngineEvent) => void,
+    signal: AbortSignal,
+  ) {
     this.calls++
     const listener = (event: EngineEvent) => {
       if (Object.entries(labels).every(([k, v]) => event.labels[k] === v)) onEvent(event)

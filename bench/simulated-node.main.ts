@@ -91,10 +91,28 @@ function showNames(resource: string, publication: Publication | null): void {
   for (const name of publication?.names ?? []) published.set(name, publication?.addresses ?? [])
   namesOf.set(resource, publication?.names ?? [])
 }
-const publisher = new Publisher({ stateDir, clock, names: { lookup: (name) => Promise.resolve({ addresses: published.get(name) ?? [] }) } })
-const network: EngineNetwork = { name: 'simulated', subnet: '192.0.2.0/24', gateway: '192.0.2.1', dynamicRange: '192.0.2.0/24', mtu: 1380, dns: [] }
+const publisher = new Publisher({
+  stateDir,
+  clock,
+  names: { lookup: (name) => Promise.resolve({ addresses: published.get(name) ?? [] }) },
+})
+const network: EngineNetwork = {
+  name: 'simulated',
+  subnet: '192.0.2.0/24',
+  gateway: '192.0.2.1',
+  dynamicRange: '192.0.2.0/24',
+  mtu: 1380,
+  dns: [],
+}
 const common = { instance, engine, clock, log }
-const sweep = new DriftSweep({ ...common, prober, told, nudges, published: () => publisher.resources(), sendInventory: (resources) => channel.sendInventory(resources) })
+const sweep = new DriftSweep({
+  ...common,
+  prober,
+  told,
+  nudges,
+  published: () => publisher.resources(),
+  sendInventory: (resources) => channel.sendInventory(resources),
+})
 const watcher = new Watcher({
   ...common,
   engine: { ...span.watching(engine), inspect: (id) => engine.inspect(id) },

@@ -3,7 +3,14 @@ import { WebSocket } from 'ws'
 import type { AgentLog } from './log.js'
 import { PeerCalls, type ServeCall } from './peer-calls.js'
 import type { ResourceRef } from './ports.js'
-import { apiFrameSchema, heartbeatIntervalMs, type AgentFrame, type ApiFrame, type ApiMethod, type ApiParams } from './protocol.js'
+import {
+  apiFrameSchema,
+  heartbeatIntervalMs,
+  type AgentFrame,
+  type ApiFrame,
+  type ApiMethod,
+  type ApiParams,
+} from './protocol.js'
 
 const firstRetryMs = 200
 const longestRetryMs = 5_000

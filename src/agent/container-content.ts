@@ -25,7 +25,11 @@ export class ContainerContent {
     const values = await this.secrets()
     const unfit = this.spec.secretEnv.find(({ secret }) => values.get(secretKey(secret))?.includes('\0'))
     if (!unfit) return values
-    throw new ActionFailure('BadAction', `secret ${secretKey(unfit.secret)} has a NUL character, which no environment can hold`, false)
+    throw new ActionFailure(
+      'BadAction',
+      `secret ${secretKey(unfit.secret)} has a NUL character, which no environment can hold`,
+      false,
+    )
   }
 
   /**
@@ -88,7 +92,9 @@ function ownerOf(user: string | null): EngineFile['owner'] {
 function requirePlaceable({ files, mounts, tmpfs }: ContainerSpec): void {
   const closed = [
     ...mounts.filter((m) => m.kind === 'bind').map((m) => ({ target: m.target, what: 'a folder of the host' })),
-    ...mounts.filter((m) => m.kind === 'volume' && m.readOnly).map((m) => ({ target: m.target, what: 'a volume that is mounted read only' })),
+    ...mounts
+      .filter((m) => m.kind === 'volume' && m.readOnly)
+      .map((m) => ({ target: m.target, what: 'a volume that is mounted read only' })),
     ...tmpfs.map(({ target }) => ({ target, what: 'a file system in memory' })),
   ]
   for (const { path } of files) {

@@ -105,10 +105,7 @@ async function resolveImage(
   return context.resolver.resolve(image, context.signal, auth)
 }
 
-async function pullImage(
-  { image, credential }: ArgsOf<'pullImage'>,
-  context: ActionContext,
-): Promise<ResultOf['pullImage']> {
+async function pullImage({ image, credential }: ArgsOf<'pullImage'>, context: ActionContext): Promise<ResultOf['pullImage']> {
   const { engine, pulls, signal } = context
   // A digest cannot change, so what is here is what a pull would bring.
   const here = image.includes('@') ? await engine.imageId(image) : null

@@ -42,7 +42,10 @@ export class ImageResolver {
     const now = this.clock.now()
     if (now - (this.slowSince.get(image) ?? -Infinity) < slowForMs) return null
     const tooLate = new AbortController()
-    const late = this.clock.sleep(quickMs, tooLate.signal).then(() => null, () => null)
+    const late = this.clock.sleep(quickMs, tooLate.signal).then(
+      () => null,
+      () => null,
+    )
     const resolved = await Promise.race([this.resolve(image, tooLate.signal).catch(() => null), late])
     tooLate.abort()
     if (resolved === null) {

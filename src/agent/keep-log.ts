@@ -36,5 +36,8 @@ export function endOf(lines: string[]): string {
 function shortened(line: string): string {
   const bytes = Buffer.from(line)
   if (bytes.length <= lineBytesMost) return line
-  return bytes.subarray(0, lineBytesMost).toString('utf8').replace(/\uFFFD$/, '')
+  return bytes
+    .subarray(0, lineBytesMost)
+    .toString('utf8')
+    .replace(/\uFFFD$/, '')
 }

@@ -41,7 +41,8 @@ export class PeerCalls {
   call(method: string, params: unknown): Promise<unknown> {
     const id = randomUUID()
     return new Promise((resolve, reject) => {
-      if (!this.write({ type: 'call', id, method, params })) return reject(new CallFailure('ApiUnreachable', 'there is no channel to the API now'))
+      if (!this.write({ type: 'call', id, method, params }))
+        return reject(new CallFailure('ApiUnreachable', 'there is no channel to the API now'))
       this.outgoing.set(id, { resolve, reject })
     })
   }

@@ -15,7 +15,10 @@ async function listen(server: Server): Promise<number> {
 const http = (listener: RequestListener) => listen(createHttpServer(listener))
 const runner = new ProbeRunner()
 const probe = (change: object) =>
-  runner.run('127.0.0.1', probeSchema.parse({ kind: 'http', port: 1, path: '/health', timeoutMs: 300, ...change }) as NetworkProbe)
+  runner.run(
+    '127.0.0.1',
+    probeSchema.parse({ kind: 'http', port: 1, path: '/health', timeoutMs: 300, ...change }) as NetworkProbe,
+  )
 
 describe('ProbeRunner', () => {
   it.each([

@@ -76,7 +76,12 @@ export class ProbeRunner {
 }
 
 /** Reads on to the end of a short body after the status is known, so that the server does not see a reset. */
-function request(socket: Socket, address: string, { port, path }: NetworkProbe, decide: (ok: boolean, message: string) => void): void {
+function request(
+  socket: Socket,
+  address: string,
+  { port, path }: NetworkProbe,
+  decide: (ok: boolean, message: string) => void,
+): void {
   let head = ''
   let bytes = 0
   socket.on('data', (chunk) => {

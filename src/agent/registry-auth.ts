@@ -19,6 +19,10 @@ export async function authFor(
 
 /** People write a registry with or without scheme and path, and Docker Hub has several names. */
 export function plainHost(host: string): string {
-  const plain = host.replace(/^https?:\/\//i, '').split('/')[0]?.toLowerCase() ?? ''
+  const plain =
+    host
+      .replace(/^https?:\/\//i, '')
+      .split('/')[0]
+      ?.toLowerCase() ?? ''
   return dockerHubNames.has(plain) ? 'docker.io' : plain
 }

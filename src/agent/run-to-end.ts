@@ -23,7 +23,8 @@ export async function runToEnd({ container }: ArgsOf<'runToEnd'>, context: Actio
     const begun = await new Ensure(spec, context, { once: true }).untilSettled()
     return verdict(hasEnded(begun) ? begun : await untilEnded(begun, context))
   } catch (error) {
-    if (context.signal.aborted && !goesOn.has((context.signal.reason as Error | undefined)?.message ?? '')) await stop(spec, context)
+    if (context.signal.aborted && !goesOn.has((context.signal.reason as Error | undefined)?.message ?? ''))
+      await stop(spec, context)
     throw error
   }
 }

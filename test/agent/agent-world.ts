@@ -145,7 +145,14 @@ export async function openAgentWorld(options: AgentWorldOptions = {}): Promise<A
     async removeContainers() {
       const filters = { label: [`${label.instance}=${docker.instance}`, `${label.kind}=${kind}`] }
       const mine = await docker.docker.listContainers({ all: true, filters })
-      await Promise.all(mine.map(({ Id }) => docker.docker.getContainer(Id).remove({ force: true }).catch(() => undefined)))
+      await Promise.all(
+        mine.map(({ Id }) =>
+          docker.docker
+            .getContainer(Id)
+            .remove({ force: true })
+            .catch(() => undefined),
+        ),
+      )
     },
     async restartAgent() {
       await agent.stop()

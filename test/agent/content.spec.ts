@@ -91,7 +91,11 @@ describe('files', () => {
     })
     await world.ensure(spec)
     expect(await readFileIn(world.docker, spec.name, '/etc/app/app.conf')).toEqual({ content: 'a = 1\n', mode: 0o644, uid: 1000 })
-    expect(await readFileIn(world.docker, spec.name, '/secret/deep/key.pem')).toEqual({ content: '-----BEGIN-----\né\n', mode: 0o400, uid: 1000 })
+    expect(await readFileIn(world.docker, spec.name, '/secret/deep/key.pem')).toEqual({
+      content: '-----BEGIN-----\né\n',
+      mode: 0o400,
+      uid: 1000,
+    })
     const info = await inspect(spec.name)
     expect(info.Config.User).toBe('1000:1001')
     expect(JSON.stringify(info)).not.toContain('BEGIN')
@@ -124,9 +128,17 @@ describe('files', () => {
     await world.ensure(spec)
     expect(await readFileIn(world.docker, spec.name, '/data/deep/x')).toMatchObject({ content: 'x' })
     const refused = failure('FileNotPlaceable', false)
-    await expect(world.ensure(world.spec(fresh(), { files: file('/data/x'), mounts: mount('bind', '/tmp', false) }))).rejects.toEqual(refused)
-    await expect(world.ensure(world.spec(fresh(), { files: file('/t//x'), tmpfs: [{ target: '/t/', sizeBytes: null }] }))).rejects.toEqual(refused)
-    const readOnly = world.spec(resource, { files: file('/data/x'), mounts: mount('volume', volume, true), name: `${spec.name}-ro` })
+    await expect(
+      world.ensure(world.spec(fresh(), { files: file('/data/x'), mounts: mount('bind', '/tmp', false) })),
+    ).rejects.toEqual(refused)
+    await expect(
+      world.ensure(world.spec(fresh(), { files: file('/t//x'), tmpfs: [{ target: '/t/', sizeBytes: null }] })),
+    ).rejects.toEqual(refused)
+    const readOnly = world.spec(resource, {
+      files: file('/data/x'),
+      mounts: mount('volume', volume, true),
+      name: `${spec.name}-ro`,
+    })
     await expect(world.ensure(readOnly)).rejects.toEqual(refused)
   })
 })

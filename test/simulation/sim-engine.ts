@@ -276,7 +276,10 @@ export class SimEngine implements NodeEngine {
       const container = this.mustFind(nameOrId)
       if ((nanoCpus ?? 0) > cpusMost * 1e9)
         throw new EngineFailure('ResourcesNotApplied', `Range of CPUs is from 0.01 to ${cpusMost}.00`, false)
-      container.limits = { memoryBytes: memoryBytes ?? container.limits.memoryBytes, nanoCpus: nanoCpus ?? container.limits.nanoCpus }
+      container.limits = {
+        memoryBytes: memoryBytes ?? container.limits.memoryBytes,
+        nanoCpus: nanoCpus ?? container.limits.nanoCpus,
+      }
       this.tell(container, 'update')
     })
   }

@@ -46,7 +46,13 @@ describe('toCreateBody', () => {
 
   it('a secret for a name that env has too -> the secret alone', () => {
     const secretEnv = [{ name: 'KEY', secret: { secret: 'key', version: 3 } }]
-    const given = spec({ env: [['KEY', 'open'], ['A', 'b']], secretEnv })
+    const given = spec({
+      env: [
+        ['KEY', 'open'],
+        ['A', 'b'],
+      ],
+      secretEnv,
+    })
     expect(toCreateBody(given, network, new Map([['key@3', ' $v ']])).Env).toEqual(['A=b', 'KEY= $v '])
     expect(() => toCreateBody(given, network)).toThrow('key@3')
   })

@@ -67,7 +67,8 @@ function envOf({ env, secretEnv }: ContainerSpec, secrets: SecretValues): string
     ...env.filter(([name]) => !bySecret.has(name)).map(([name, value]) => `${name}=${value}`),
     ...secretEnv.map(({ name, secret }) => {
       const value = secrets.get(secretKey(secret))
-      if (value === undefined) throw new EngineFailure('EngineError', `the value of secret ${secretKey(secret)} is not at hand`, true)
+      if (value === undefined)
+        throw new EngineFailure('EngineError', `the value of secret ${secretKey(secret)} is not at hand`, true)
       return `${name}=${value}`
     }),
   ]

@@ -140,7 +140,10 @@ describe('toEngineFailure', () => {
     ],
     [
       'folder of a bind mount gone since',
-      refusal(400, 'OCI runtime create failed: error mounting "/srv/x" to rootfs at "/x": stat /srv/x: no such file or directory'),
+      refusal(
+        400,
+        'OCI runtime create failed: error mounting "/srv/x" to rootfs at "/x": stat /srv/x: no such file or directory',
+      ),
       'start',
       'BindSourceMissing',
       true,

@@ -236,8 +236,17 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const made = await create()
       const owner = { uid: 0, gid: 0 }
       const long = `/srv/${'folder/'.repeat(20)}${'é'.repeat(40)}`
-      const file = (path: string, mode: number, content: string): EngineFile => ({ path, mode, owner, content: Buffer.from(content) })
-      await engine.putFiles(made.name, [file('/etc/app/conf', 0o640, 'first'), file(long, 0o644, ''), file('/run.sh', 0o755, '#!')])
+      const file = (path: string, mode: number, content: string): EngineFile => ({
+        path,
+        mode,
+        owner,
+        content: Buffer.from(content),
+      })
+      await engine.putFiles(made.name, [
+        file('/etc/app/conf', 0o640, 'first'),
+        file(long, 0o644, ''),
+        file('/run.sh', 0o755, '#!'),
+      ])
       await engine.putFiles(made.name, [file('/etc/app/conf', 0o600, 'second')])
       await engine.start(made.name)
       expect(await world.readFile(made.name, '/etc/app/conf')).toEqual({ content: 'second', mode: 0o600 })
@@ -276,7 +285,11 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const without = await create({ devices: [device('/dev/no-such-device')] })
       await expect(engine.start(without.name)).rejects.toEqual(failure('DeviceMissing', true))
       const { folder, device: present } = world.hostPaths
-      const made = await create({ mounts: [bind(folder)], devices: [device(present)], tmpfs: [{ target: '/t', sizeBytes: 65536 }] })
+      const made = await create({
+        mounts: [bind(folder)],
+        devices: [device(present)],
+        tmpfs: [{ target: '/t', sizeBytes: 65536 }],
+      })
       await engine.start(made.name)
       expect((await engine.inspect(made.name))?.state).toBe('running')
     })
@@ -294,7 +307,9 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const far = { memoryBytes: null, nanoCpus: 1_000_000_000_000_000 }
       await expect(engine.setResources(made.name, far)).rejects.toEqual(failure('ResourcesNotApplied', false))
       await expect(create({ resources: far })).rejects.toEqual(failure('ResourcesNotApplied', false))
-      await expect(engine.setResources('ek-no-such-container', far)).rejects.toEqual(expect.objectContaining({ name: 'EngineFailure' }))
+      await expect(engine.setResources('ek-no-such-container', far)).rejects.toEqual(
+        expect.objectContaining({ name: 'EngineFailure' }),
+      )
     })
 
     it('what a program wrote -> its lines, the last of them when only those are wanted', async () => {
@@ -303,7 +318,12 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       await until(async () => (await engine.inspect(made.name))?.state === 'exited')
       const read = async (tail: number | null) => {
         const lines: LogLine[] = []
-        await engine.logs(made.name, { follow: false, tail, sinceMs: null }, (line) => lines.push(line), new AbortController().signal)
+        await engine.logs(
+          made.name,
+          { follow: false, tail, sinceMs: null },
+          (line) => lines.push(line),
+          new AbortController().signal,
+        )
         return lines
       }
       const all = await read(null)
@@ -340,7 +360,8 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       await engine.start(made.name)
       await engine.remove(made.name, true)
       // By their stamps: an older one may come a moment after a younger one.
-      const mine = () => heard.filter((e) => e.containerId === made.id).sort((a, b) => Number(BigInt(a.timeNano) - BigInt(b.timeNano)))
+      const mine = () =>
+        heard.filter((e) => e.containerId === made.id).sort((a, b) => Number(BigInt(a.timeNano) - BigInt(b.timeNano)))
       await until(async () => mine().some((e) => e.action === 'destroy'))
       const actions = mine().map((e) => e.action)
       expect(actions.filter((a) => ['create', 'start', 'die', 'destroy'].includes(a))).toEqual([
