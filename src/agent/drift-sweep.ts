@@ -101,7 +101,7 @@ export class DriftSweep {
 }
 
 function hasProbe(container: ContainerSummary): boolean {
-  return container.labels[label.probe] !== undefined
+  return container.labels[label.probe] !== undefined || container.labels[label.liveness] !== undefined
 }
 
 /** Everything of which this node has something, so that the API finds what a deleted resource left behind. */

@@ -1,4 +1,4 @@
-import { EngineFailure, type Engine, type EngineFailureReason } from '../adapters/docker/engine.js'
+import { EngineFailure, type Engine, type EngineFailureReason, type RegistryAuth } from '../adapters/docker/engine.js'
 import { registryHostOf } from '../adapters/docker/reference.js'
 import type { ResultOf } from '../reconcile/action.js'
 import type { Clock } from './ports.js'
@@ -30,9 +30,9 @@ export class ImageResolver {
     private readonly clock: Clock,
   ) {}
 
-  async resolve(image: string, signal: AbortSignal): Promise<Resolved> {
+  async resolve(image: string, signal: AbortSignal, auth: RegistryAuth | null = null): Promise<Resolved> {
     if (image.includes('@')) return { resolved: image, from: 'registry', note: 'named by its digest' }
-    const asked = await this.ask(image, signal)
+    const asked = await this.ask(image, signal, auth)
     if (typeof asked === 'string') return { resolved: asked, from: 'registry', note: '' }
     return this.fromNode(image, asked)
   }
@@ -42,7 +42,10 @@ export class ImageResolver {
     const now = this.clock.now()
     if (now - (this.slowSince.get(image) ?? -Infinity) < slowForMs) return null
     const tooLate = new AbortController()
-    const late = this.clock.sleep(quickMs, tooLate.signal).then(() => null, () => null)
+    const late = this.clock.sleep(quickMs, tooLate.signal).then(
+      () => null,
+      () => null,
+    )
     const resolved = await Promise.race([this.resolve(image, tooLate.signal).catch(() => null), late])
     tooLate.abort()
     if (resolved === null) {
@@ -57,13 +60,13 @@ export class ImageResolver {
   }
 
   /** The registry's digest, or why there is none. */
-  private async ask(image: string, signal: AbortSignal): Promise<string | EngineFailure> {
+  private async ask(image: string, signal: AbortSignal, auth: RegistryAuth | null): Promise<string | EngineFailure> {
     const host = registryHostOf(image)
     const silent = this.silentSince.get(host)
     const local = silent ? await this.engine.imageId(image) : null
     if (silent && local !== null && this.clock.now() - silent.at < silentForMs) return silent.failure
     try {
-      const digest = await this.engine.remoteDigest(image, AbortSignal.any([signal, AbortSignal.timeout(askMs)]))
+      const digest = await this.engine.remoteDigest(image, AbortSignal.any([signal, AbortSignal.timeout(askMs)]), auth)
       this.silentSince.delete(host)
       return digest
     } catch (error) {

@@ -88,6 +88,8 @@ function toObserved(container: EngineContainer, { prober, clockOffsetMs, span }:
     restartCount: container.restartCount,
     restartPolicy: container.restartPolicy,
     address: container.address,
+    limits: container.limits,
+    ...(labels[label.purpose] === 'pre-deploy' ? { purpose: 'pre-deploy' as const } : {}),
     probe: prober.stateOf(container),
   }
 }

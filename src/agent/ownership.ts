@@ -15,6 +15,13 @@ export function requireOwn(found: EngineContainer, owner: Owner): void {
   )
 }
 
+/** The container that an action is about; one that is gone is no success of an action that changes it. */
+export function requireFound(found: EngineContainer | null, name: string, owner: Owner): EngineContainer {
+  if (!found) throw new ActionFailure('NotFound', `there is no container ${name}`, true)
+  requireOwn(found, owner)
+  return found
+}
+
 export function shortId({ id }: EngineContainer): string {
   return id.slice(0, 12)
 }

@@ -39,7 +39,18 @@ export const agentMethods = {
 export const apiMethods = {
   /** → base64 of the artifact's bytes. */
   artifact: z.object({ sha256: z.string() }),
+  /** Keeps the bytes (base64) → { sha256 }. */
+  putArtifact: z.object({ content: z.string() }),
+  /** → { values: string[] }, in the order of `refs`; an error when one of them is not there. */
+  secretValues: z.object({
+    resource: z.string(),
+    refs: z.array(z.object({ secret: z.string(), version: z.number().int() })),
+  }),
+  /** → { host, username, password }. */
+  registryCredential: z.object({ resource: z.string(), name: z.string() }),
 } as const
+export type ApiMethod = keyof typeof apiMethods
+export type ApiParams<M extends ApiMethod> = z.infer<(typeof apiMethods)[M]>
 
 export const agentFrameSchema = z.discriminatedUnion('type', [
   z.object({
