@@ -39,7 +39,7 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
   const blocking = blockingFailure(world, wanted)
   if (blocking) return ready('False', blocking.reason, `${blocking.message}; ${nextTry(blocking)}`)
   const lost = lostReplica(world)
-  if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(lost)}: change the application's image, or bring the old one back`)
+  if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(world, lost)}: change the application's image, or bring the old one back`)
   if (count === 0) return scaledToZero(world)
   const now = world.replicas.filter((r) => r.wanted && serves(r)).length
   const old = world.replicas.filter((r) => !r.wanted && r.endpoint.state !== 'draining').length

@@ -47,12 +47,13 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
 function resolves(world: World): Action[] {
   const { input } = world
   if (!world.needsRelease || world.missingSecrets.length > 0 || input.quiet || !isReadable(world, input.desired.node)) return []
+  const { pullPolicy } = input.desired.spec
   const image = withTag(input.desired.spec.image)
   return [
     {
       key: resolveKey(input.desired),
       verb: 'resolveImage',
-      args: { image, ...credentialOf(world) },
+      args: { image, ...credentialOf(world), ...(pullPolicy === undefined ? {} : { policy: pullPolicy }) },
       node: input.desired.node,
       queue: 'long',
       container: null,

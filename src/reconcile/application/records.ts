@@ -84,7 +84,7 @@ function verdictOn(world: World): ApplicationRecord | null {
     if (cause) return { type: 'verdict', release: target.number, ...cause }
   }
   const lost = lostReplica(world)
-  if (lost) return { type: 'verdict', release: target.number, reason: 'ImageMissing', message: lostImageMessage(lost) }
+  if (lost) return { type: 'verdict', release: target.number, reason: 'ImageMissing', message: lostImageMessage(world, lost) }
   const failure = definitiveFailure(world, target)
   return failure ? { type: 'verdict', release: target.number, ...failure } : null
 }

@@ -307,14 +307,13 @@ export function livenessOf(template: ReleaseTemplate): Probe | null {
 }
 
 function probeFrom(asked: NonNullable<ApplicationSpec['readiness']>, ports: number[] | undefined): Probe | null {
-  const port = asked.port ?? ports?.[0]
-  if (port === undefined) return null
-  return {
-    kind: asked.path === undefined ? 'tcp' : 'http',
-    port,
-    path: asked.path ?? '/',
+  const timing = {
     intervalMs: Math.round((asked.intervalSeconds ?? applicationDefaults.probeIntervalSeconds) * 1000),
     timeoutMs: Math.round((asked.timeoutSeconds ?? applicationDefaults.probeTimeoutSeconds) * 1000),
     failureThreshold: asked.failureThreshold ?? applicationDefaults.probeFailureThreshold,
   }
+  if (asked.command) return { kind: 'exec', command: asked.command, ...timing }
+  const port = asked.port ?? ports?.[0]
+  if (port === undefined) return null
+  return { kind: asked.path === undefined ? 'tcp' : 'http', port, path: asked.path ?? '/', ...timing }
 }

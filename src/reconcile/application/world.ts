@@ -181,9 +181,10 @@ function readyNow(container: ObservedContainer, release: Release | undefined, en
  * An image known only by its local id is gone from `node`, and its tag is another image by now: a pull would succeed
  * for ever and never bring it back.
  */
-export function isImageLost({ nodes }: World, node: string, release: Release): boolean {
+export function isImageLost({ nodes, input }: World, node: string, release: Release): boolean {
   const images = nodes.find((n) => n.node === node)?.images
   const byTag = images?.[withTag(release.template.image)]
+  if (input.desired.spec.pullPolicy === 'never') return images?.[release.resolvedImage] === null
   return release.resolvedImage.startsWith('sha256:') && images?.[release.resolvedImage] === null && typeof byTag === 'string'
 }
 
@@ -209,8 +210,10 @@ export function lostReplica(world: World): Replica | undefined {
   )
 }
 
-export const lostImageMessage = ({ release }: Replica) =>
-  `${release?.resolvedImage} was removed from the node, and ${release?.template.image} is another image now`
+export function lostImageMessage({ input }: World, { release }: Replica): string {
+  if (input.desired.spec.pullPolicy === 'never') return `the node does not have ${release?.resolvedImage}, and its pull policy says never to pull it`
+  return `${release?.resolvedImage} was removed from the node, and ${release?.template.image} is another image now`
+}
 
 export function runningForMs(container: ObservedContainer, seenAt: number): number {
   return container.startedAt === null ? 0 : seenAt - container.startedAt
