@@ -36,6 +36,8 @@ const calls: Record<'Query' | 'Mutation', Record<string, string>> = {
     viewer: '{ viewer { name } }',
     project: '{ project(id: "x") { id } }',
     projects: '{ projects { nodes { id } } }',
+    secrets: '{ secrets(projectId: "x") { nodes { id } } }',
+    registryCredentials: '{ registryCredentials(projectId: "x") { nodes { id } } }',
     resource: '{ resource(id: "x") { id } }',
     application: '{ application(id: "x") { id } }',
     applications: '{ applications { nodes { id } } }',
@@ -54,6 +56,13 @@ const calls: Record<'Query' | 'Mutation', Record<string, string>> = {
   Mutation: {
     projectCreate: 'mutation { projectCreate(input: { name: "-" }) { userErrors { code } } }',
     projectDelete: 'mutation { projectDelete(id: "x") { userErrors { code } } }',
+    projectEnvSet: 'mutation { projectEnvSet(projectId: "x", env: []) { userErrors { code } } }',
+    secretSet: 'mutation { secretSet(input: { projectId: "x", name: "-" }) { userErrors { code } } }',
+    secretDelete: 'mutation { secretDelete(id: "x") { userErrors { code } } }',
+    secretVersionDelete: 'mutation { secretVersionDelete(id: "x", version: 1) { userErrors { code } } }',
+    registryCredentialSet:
+      'mutation { registryCredentialSet(input: { projectId: "x", name: "-", host: "", username: "", password: "" }) { userErrors { code } } }',
+    registryCredentialDelete: 'mutation { registryCredentialDelete(id: "x") { userErrors { code } } }',
     applicationCreate: 'mutation { applicationCreate(input: { projectId: "x", name: "-", image: "-" }) { userErrors { code } } }',
     applicationUpdate: 'mutation { applicationUpdate(id: "x", input: { image: "y" }) { userErrors { code } } }',
     applicationDelete: 'mutation { applicationDelete(id: "x") { userErrors { code } } }',
