@@ -8,4 +8,8 @@ export class ArtifactRepository {
     const row = await this.db.artifact.findUnique({ where: { sha256 }, select: { content: true } })
     return row?.content ?? null
   }
+
+  async getMany(sha256s: readonly string[]): Promise<{ sha256: string; content: Uint8Array }[]> {
+    return this.db.artifact.findMany({ where: { sha256: { in: [...sha256s] } }, select: { sha256: true, content: true } })
+  }
 }

@@ -2,16 +2,15 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Query, Resolver } from '@nestjs/graphql'
 import { GraphQLError } from 'graphql'
 import type { ResourceRow } from '../../persistence/resource.repository.js'
-import type { ApplicationSpec } from '../../reconcile/application/spec.js'
+import { applicationSpecSchema } from '../../reconcile/application/spec.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import type { GraphqlContext } from '../graphql/context.js'
-import type { UserErrorValue } from '../graphql/user-error.js'
+import { invalidErrors } from '../graphql/user-error.js'
+import { checkCreate, type ApplicationError } from './application-checks.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
-import { ApplicationPlanPayload, type ApplicationCode } from './application.payload.js'
-import { changeOf, checkCreate } from './application.resolver.js'
+import { ApplicationPlanPayload } from './application.payload.js'
+import { patchOf } from './application.resolver.js'
 import { PreviewUnavailable, type PreviewRequest, type PreviewResult } from './preview.port.js'
-
-type ApplicationError = UserErrorValue<ApplicationCode>
 
 @Resolver()
 export class ApplicationPlanResolver {
@@ -77,9 +76,11 @@ async function existing(
   if (row?.kind !== 'application')
     return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
   const { name, ...patch } = changes ?? {}
-  const changed = changeOf(name, patch)(row.spec, row)
+  const changed = patchOf(name, patch)(row.spec, row)
   if ('refused' in changed)
     return { errors: changed.refused.map((e) => ({ ...e, field: e.field && ['changes', ...e.field.slice(1)] })) }
+  const spec = applicationSpecSchema.safeParse(changed.spec)
+  if (!spec.success) return { errors: invalidErrors(spec.error, ['changes']) }
   const project = await loaders.project.load(row.projectId)
   return {
     request: {
@@ -87,7 +88,7 @@ async function existing(
       projectId: row.projectId,
       project: project?.name ?? '',
       name: row.name,
-      spec: changed.spec satisfies ApplicationSpec,
+      spec: spec.data,
     },
   }
 }
