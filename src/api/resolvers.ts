@@ -1,5 +1,7 @@
+import { ApplicationActionResolver } from './application/application-action.resolver.js'
 import { ApplicationPlanResolver } from './application/application-plan.resolver.js'
-import { ApplicationResolver, EndpointResolver, ReleaseResolver } from './application/application.resolver.js'
+import { ApplicationResolver, EndpointResolver } from './application/application.resolver.js'
+import { ApplicationFileResolver, ReleaseResolver } from './application/release.resolver.js'
 import { AuditResolver } from './audit/audit.resolver.js'
 import { EventResolver } from './event/event.resolver.js'
 import { NginxdemoResolver } from './nginxdemo/nginxdemo.resolver.js'
@@ -26,8 +28,10 @@ export const resolvers = [
   SecretVersionResolver,
   RegistryCredentialResolver,
   ApplicationResolver,
+  ApplicationActionResolver,
   ApplicationPlanResolver,
   ReleaseResolver,
+  ApplicationFileResolver,
   EndpointResolver,
   NginxdemoResolver,
   NodeResolver,

@@ -19,4 +19,8 @@ export class ArtifactRepository {
     })
     return sha256
   }
+
+  async getMany(sha256s: readonly string[]): Promise<{ sha256: string; content: Uint8Array }[]> {
+    return this.db.artifact.findMany({ where: { sha256: { in: [...sha256s] } }, select: { sha256: true, content: true } })
+  }
 }

@@ -63,6 +63,13 @@ export type ChangeResult =
   | { outcome: 'notFound' }
   | { outcome: 'stale'; resource: ResourceRow }
   | { outcome: 'deleting'; resource: ResourceRow }
+  | { outcome: 'keyReused'; operation: string }
+
+/** A refusal of the caller's own, found under the locks of the write. */
+export interface Refused<Reason> {
+  outcome: 'refused'
+  refused: Reason
+}
 
 export interface NameKey {
   name: string
@@ -76,7 +83,10 @@ export interface ResourceSelector {
 }
 
 /** What a patch makes of a spec: the new one, or a refusal of the caller's own. */
-export type SpecChange<Refused> = { spec: object } | { refused: Refused }
+export type SpecChange<Reason> = { spec: object } | { refused: Reason }
+
+/** Looks, in the transaction of a create, at what it would collide with; null = with nothing. */
+export type CreateCheck<Reason> = (tx: Transaction) => Promise<Reason | null>
 
 /** Desired state of all kinds. Every write leaves revision, audit entry and event in the same transaction. */
 export class ResourceRepository {
@@ -107,44 +117,40 @@ export class ResourceRepository {
     return pageOf(rows, first)
   }
 
-  /** Without an idempotency key one statement is the whole transaction. */
-  create(draft: ResourceDraft, context: WriteContext): Promise<CreateResult> {
-    return context.idempotency
-      ? transact<CreateResult>(this.db, (tx) => createResource(tx, draft, context))
-      : insertResource(this.db, draft, draft.id ?? newResourceId(draft.kind), context)
-  }
-
-  /** The same, if `check` has nothing to refuse it for: it looks in the transaction of the creation. */
-  createChecked<Refused>(
+  /** Without an idempotency key and a check one statement is the whole transaction. */
+  create(draft: ResourceDraft, context: WriteContext): Promise<CreateResult>
+  create<Reason>(draft: ResourceDraft, context: WriteContext, check: CreateCheck<Reason> | null): Promise<CreateResult | Refused<Reason>>
+  create<Reason>(
     draft: ResourceDraft,
-    check: (tx: Transaction) => Promise<Refused | null>,
     context: WriteContext,
-  ): Promise<CreateResult | { outcome: 'refused'; refused: Refused }> {
-    return transact<CreateResult | { outcome: 'refused'; refused: Refused }>(this.db, async (tx) => {
-      const made = await createResource(tx, draft, context)
-      const refused = made.outcome === 'created' ? await check(tx) : null
-      if (refused !== null) refuse({ outcome: 'refused', refused })
-      return made
-    })
+    check: CreateCheck<Reason> | null = null,
+  ): Promise<CreateResult | Refused<Reason>> {
+    return context.idempotency || check
+      ? transact<CreateResult | Refused<Reason>>(this.db, (tx) => createResource(tx, draft, context, check))
+      : insertResource(this.db, draft, draft.id ?? newResourceId(draft.kind), context)
   }
 
   /**
    * Changes a spec under the row's lock. An equal spec changes nothing and makes no generation; a given
-   * `expectedGeneration` that is not the row's refuses.
+   * `expectedGeneration` that is not the row's refuses. What an idempotency key has done already is not done again.
    */
-  patch<Refused>(
+  patch<Reason>(
     { id, kind }: { id: string; kind: Kind },
     expectedGeneration: number | null,
-    change: (spec: unknown, resource: ResourceRow, tx: Transaction) => SpecChange<Refused> | Promise<SpecChange<Refused>>,
+    change: (spec: unknown, resource: ResourceRow, tx: Transaction) => SpecChange<Reason> | Promise<SpecChange<Reason>>,
     context: WriteContext,
-  ): Promise<ChangeResult | { outcome: 'refused'; refused: Refused }> {
-    return transact<ChangeResult | { outcome: 'refused'; refused: Refused }>(this.db, async (tx) => {
+  ): Promise<ChangeResult | Refused<Reason>> {
+    return transact<ChangeResult | Refused<Reason>>(this.db, async (tx) => {
       const resource = await lock(tx, { id, kind })
       if (!resource) return { outcome: 'notFound' }
-      if (expectedGeneration !== null && expectedGeneration !== resource.generation) return { outcome: 'stale', resource }
-      if (resource.deletionRequestedAt) return { outcome: 'deleting', resource }
+      const claim = await claimKey(tx, context, id)
+      if (claim.outcome === 'keyReused') return claim
+      if (claim.outcome === 'repeated') return unchanged(tx, resource, context, 'repeated')
+      // From here on a refusal undoes the claim, so that the key stays free.
+      if (expectedGeneration !== null && expectedGeneration !== resource.generation) refuse({ outcome: 'stale', resource })
+      if (resource.deletionRequestedAt) refuse({ outcome: 'deleting', resource })
       const changed = await change(resource.spec, resource, tx)
-      if ('refused' in changed) return { outcome: 'refused', refused: changed.refused }
+      if ('refused' in changed) refuse({ outcome: 'refused', refused: changed.refused })
       const { spec } = changed
       if (canonicalJson(spec) === canonicalJson(resource.spec)) return unchanged(tx, resource, context)
       const generation = resource.generation + 1
@@ -285,7 +291,12 @@ export class ResourceRepository {
 }
 
 /** Inside a transaction of another repository. */
-export async function createResource(tx: Transaction, draft: ResourceDraft, context: WriteContext): Promise<CreateResult> {
+export async function createResource(
+  tx: Transaction,
+  draft: ResourceDraft,
+  context: WriteContext,
+  check: CreateCheck<unknown> | null = null,
+): Promise<CreateResult> {
   const id = draft.id ?? newResourceId(draft.kind)
   const claim = await claimKey(tx, context, id)
   if (claim.outcome === 'keyReused') return claim
@@ -295,6 +306,8 @@ export async function createResource(tx: Transaction, draft: ResourceDraft, cont
     await auditIdle(tx, context, { id: resource.id, workflowId: workflowOf(resource) }, 'repeated')
     return { outcome: 'repeated', resource }
   }
+  const refused = (await check?.(tx)) ?? null
+  if (refused !== null) refuse({ outcome: 'refused', refused })
   const made = await insertResource(tx, draft, id, context)
   if (made.outcome !== 'created') refuse(made) // so that the key stays free
   return made
@@ -384,8 +397,9 @@ async function unchanged(
   tx: Transaction,
   resource: ResourceRow,
   context: WriteContext,
+  why: 'unchanged' | 'repeated' = 'unchanged',
 ): Promise<{ outcome: 'unchanged'; resource: ResourceRow }> {
-  await auditIdle(tx, context, { id: resource.id, workflowId: workflowOf(resource) }, 'unchanged')
+  await auditIdle(tx, context, { id: resource.id, workflowId: workflowOf(resource) }, why)
   return { outcome: 'unchanged', resource }
 }
 

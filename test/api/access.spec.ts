@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { abilities, abilityOf, type Ability } from '../../src/api/auth/ability.js'
+import { abilities, type Ability } from '../../src/api/auth/ability.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
 let api: ApiUnderTest
@@ -30,74 +30,8 @@ beforeAll(async () => {
 })
 afterAll(() => api?.stop())
 
-/** One call of each operation, with arguments under which it may well refuse: only the permission matters here. */
-const calls: Record<'Query' | 'Mutation', Record<string, string>> = {
-  Query: {
-    viewer: '{ viewer { name } }',
-    project: '{ project(id: "x") { id } }',
-    projects: '{ projects { nodes { id } } }',
-    secrets: '{ secrets(projectId: "x") { nodes { id } } }',
-    registryCredentials: '{ registryCredentials(projectId: "x") { nodes { id } } }',
-    resource: '{ resource(id: "x") { id } }',
-    application: '{ application(id: "x") { id } }',
-    applications: '{ applications { nodes { id } } }',
-    applicationPlan: '{ applicationPlan(id: "x") { plan { converges } } }',
-    nginxdemo: '{ nginxdemo(id: "x") { id } }',
-    nginxdemos: '{ nginxdemos { nodes { id } } }',
-    node: '{ node(id: "x") { id } }',
-    nodes: '{ nodes { nodes { id } } }',
-    event: '{ event(id: "1") { id } }',
-    events: '{ events { nodes { id } } }',
-    lastResult: '{ lastResult(id: "x") { pass } }',
-    orphans: '{ orphans { nodes { resourceId } } }',
-    tokens: '{ tokens { nodes { id } } }',
-    audit: '{ audit { nodes { id } } }',
-  },
-  Mutation: {
-    projectCreate: 'mutation { projectCreate(input: { name: "-" }) { userErrors { code } } }',
-    projectDelete: 'mutation { projectDelete(id: "x") { userErrors { code } } }',
-    projectEnvSet: 'mutation { projectEnvSet(projectId: "x", env: []) { userErrors { code } } }',
-    secretSet: 'mutation { secretSet(input: { projectId: "x", name: "-" }) { userErrors { code } } }',
-    secretDelete: 'mutation { secretDelete(id: "x") { userErrors { code } } }',
-    secretVersionDelete: 'mutation { secretVersionDelete(id: "x", version: 1) { userErrors { code } } }',
-    registryCredentialSet:
-      'mutation { registryCredentialSet(input: { projectId: "x", name: "-", host: "", username: "", password: "" }) { userErrors { code } } }',
-    registryCredentialDelete: 'mutation { registryCredentialDelete(id: "x") { userErrors { code } } }',
-    applicationCreate: 'mutation { applicationCreate(input: { projectId: "x", name: "-", image: "-" }) { userErrors { code } } }',
-    applicationUpdate: 'mutation { applicationUpdate(id: "x", input: { image: "y" }) { userErrors { code } } }',
-    applicationDelete: 'mutation { applicationDelete(id: "x") { userErrors { code } } }',
-    nginxdemoCreate: 'mutation { nginxdemoCreate(input: { projectId: "x", name: "-", hostPort: 0 }) { userErrors { code } } }',
-    nginxdemoUpdate: 'mutation { nginxdemoUpdate(id: "x", input: { hostPort: 0 }) { userErrors { code } } }',
-    nginxdemoDelete: 'mutation { nginxdemoDelete(id: "x") { userErrors { code } } }',
-    resourcePause: 'mutation { resourcePause(id: "x") { userErrors { code } } }',
-    resourceResume: 'mutation { resourceResume(id: "x") { userErrors { code } } }',
-    restoreConfirm: 'mutation { restoreConfirm { resources userErrors { code } } }',
-    resyncAll: 'mutation { resyncAll { resources userErrors { code } } }',
-    actionCancel: 'mutation { actionCancel(id: "x", key: "y") { userErrors { code } } }',
-    tokenCreate: 'mutation { tokenCreate(input: { name: "", abilities: [] }) { userErrors { code } } }',
-    tokenRevoke: 'mutation { tokenRevoke(id: "x") { userErrors { code } } }',
-    orphanAdopt:
-      'mutation { orphanAdopt(orphan: { nodeId: "x", resourceId: "y" }, input: { projectId: "x", name: "z" }) { userErrors { code } } }',
-    orphanRemove: 'mutation { orphanRemove(orphan: { nodeId: "x", resourceId: "y" }) { userErrors { code } } }',
-  },
-}
-const matrix = (['Query', 'Mutation'] as const).flatMap((root) =>
-  Object.entries(abilityOf[root]).flatMap(([field, needed]) => abilities.map((held) => ({ root, field, needed, held }))),
-)
-
+/** Which operation needs which one: abilities.spec.ts. */
 describe('abilities', () => {
-  it.each(matrix)(
-    '$field needs $needed; a token with $held -> allowed exactly when it is enough',
-    async ({ root, field, needed, held }) => {
-      const call = calls[root][field]
-      expect(call, `no call for ${field}`).toBeDefined()
-      const { errors } = await api.graphql(call ?? '', {}, tokens[held])
-      const forbidden = errors.some((e) => e.extensions['code'] === 'FORBIDDEN')
-      expect(forbidden).toBe(abilities.indexOf(held) < abilities.indexOf(needed))
-      if (forbidden) expect(errors[0]?.message).toContain(needed)
-    },
-  )
-
   it('a forbidden mutation -> changes nothing, and is audited', async () => {
     const before = await api.db.resource.findMany()
     const { data } = await api.graphql(

@@ -206,6 +206,7 @@ describe('master key', () => {
 
   it('missing while only secrets are there -> refuses', async () => {
     await start()
+    await db.project.create({ data: { id: 'p', name: 'p' } })
     await db.secret.create({
       data: { id: 's', projectId: 'p', name: 'n', versions: { create: { version: 1, keyId: 'k1', sealed: new Uint8Array(1) } } },
     })

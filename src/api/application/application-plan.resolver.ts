@@ -2,17 +2,16 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Query, Resolver } from '@nestjs/graphql'
 import { GraphQLError } from 'graphql'
 import type { ResourceRow } from '../../persistence/resource.repository.js'
-import type { ApplicationSpec } from '../../reconcile/application/spec.js'
+import { applicationSpecSchema } from '../../reconcile/application/spec.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import type { GraphqlContext } from '../graphql/context.js'
-import type { UserErrorValue } from '../graphql/user-error.js'
+import { invalidErrors } from '../graphql/user-error.js'
+import { checkCreate, onArgument, type ApplicationError } from './application-checks.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
-import { ApplicationPlanPayload, type ApplicationCode } from './application.payload.js'
-import { changeOf, checkCreate } from './application.resolver.js'
+import { ApplicationPlanPayload } from './application.payload.js'
+import { patchOf } from './application.resolver.js'
 import { referenceErrors } from './reference-errors.js'
 import { PreviewUnavailable, type PreviewRequest, type PreviewResult } from './preview.port.js'
-
-type ApplicationError = UserErrorValue<ApplicationCode>
 
 @Resolver()
 export class ApplicationPlanResolver {
@@ -43,8 +42,8 @@ export class ApplicationPlanResolver {
     const asked = input ? await newOne(input, context) : await existing(id ?? '', changes, context)
     if ('errors' in asked) return refused(asked.errors)
     const { projectId, spec } = asked.request
-    const unknown = input || changes ? await referenceErrors(this.options.database, projectId, spec) : null
-    if (unknown) return refused(input ? unknown : unknown.map(inChanges))
+    const unknown = input || changes ? await referenceErrors(this.options.database, projectId, spec) : []
+    if (unknown.length > 0) return refused(onArgument(input ? 'input' : 'changes', unknown))
     return { plan: await this.preview(asked.request), userErrors: [] }
   }
 
@@ -81,9 +80,11 @@ async function existing(
   if (row?.kind !== 'application')
     return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
   const { name, ...patch } = changes ?? {}
-  const changed = changeOf(name, patch)(row.spec, row)
+  const changed = patchOf(name, patch)(row.spec, row)
   if ('refused' in changed)
     return { errors: changed.refused.map(inChanges) }
+  const spec = applicationSpecSchema.safeParse(changed.spec)
+  if (!spec.success) return { errors: invalidErrors(spec.error, ['changes']) }
   const project = await loaders.project.load(row.projectId)
   return {
     request: {
@@ -91,7 +92,7 @@ async function existing(
       projectId: row.projectId,
       project: project?.name ?? '',
       name: row.name,
-      spec: changed.spec satisfies ApplicationSpec,
+      spec: spec.data,
     },
   }
 }

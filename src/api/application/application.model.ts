@@ -1,87 +1,7 @@
-import { Field, Float, ID, Int, ObjectType, registerEnumType } from '@nestjs/graphql'
+import { Field, ID, Int, ObjectType, registerEnumType } from '@nestjs/graphql'
 import { connectionOf } from '../graphql/connection.js'
 import { Reconciled } from '../resource/reconciled.model.js'
-
-@ObjectType({ description: 'One environment variable.' })
-export class Env {
-  @Field(() => String, { description: 'Its name.' })
-  name!: string
-
-  @Field(() => String, { description: 'Its value, byte for byte.' })
-  value!: string
-}
-
-@ObjectType({ description: "One label on the application's containers." })
-export class Label {
-  @Field(() => String, { description: 'Its key.' })
-  key!: string
-
-  @Field(() => String, { description: 'Its value.' })
-  value!: string
-}
-
-@ObjectType({ description: 'When a replica counts as ready, as people asked for it; null fields stand for the default.' })
-export class Readiness {
-  @Field(() => String, { nullable: true, description: 'Path of the HTTP request; null = a TCP connect.' })
-  path!: string | null
-
-  @Field(() => Int, { nullable: true, description: 'null = the first port.' })
-  port!: number | null
-
-  @Field(() => Float, { nullable: true, description: 'null = 2.' })
-  intervalSeconds!: number | null
-
-  @Field(() => Float, { nullable: true, description: 'null = 2.' })
-  timeoutSeconds!: number | null
-
-  @Field(() => Int, { nullable: true, description: 'null = 3.' })
-  failureThreshold!: number | null
-}
-
-@ObjectType({ description: 'Where replicas live.' })
-export class Placement {
-  @Field(() => String, { description: 'Name of the node.' })
-  node!: string
-}
-
-@ObjectType({ description: 'What people asked for, exactly as they said it: null stands for the default.' })
-export class ApplicationSpec {
-  @Field(() => String, { description: 'The image reference.' })
-  image!: string
-
-  @Field(() => [String], { nullable: true, description: "null = the image's own." })
-  entrypoint!: string[] | null
-
-  @Field(() => [String], { nullable: true, description: "null = the image's own." })
-  command!: string[] | null
-
-  @Field(() => [Env], { nullable: true, description: 'null = none.' })
-  env!: Env[] | null
-
-  @Field(() => [Label], { nullable: true, description: 'null = none.' })
-  labels!: Label[] | null
-
-  @Field(() => [Int], { nullable: true, description: 'null = none.' })
-  ports!: number[] | null
-
-  @Field(() => Int, { nullable: true, description: 'null = 1.' })
-  replicas!: number | null
-
-  @Field(() => Readiness, { nullable: true, description: 'null = a TCP connect to the first port, if there is one.' })
-  readiness!: Readiness | null
-
-  @Field(() => Int, { nullable: true, description: 'null = 60.' })
-  startupBudgetSeconds!: number | null
-
-  @Field(() => Int, { nullable: true, description: 'null = 10.' })
-  stopGraceSeconds!: number | null
-
-  @Field(() => Int, { nullable: true, description: 'null = 30.' })
-  drainSeconds!: number | null
-
-  @Field(() => Placement, { nullable: true, description: 'null = the node that joined first.' })
-  placement!: Placement | null
-}
+import { ApplicationSpec } from './application-spec.model.js'
 
 @ObjectType({ description: 'Why a release was given up. Nothing tries it again before the application changes.' })
 export class Verdict {
@@ -90,6 +10,12 @@ export class Verdict {
 
   @Field(() => String, { description: 'The same in words.' })
   message!: string
+}
+
+@ObjectType({ description: 'The last lines of what made a release fail.' })
+export class ReleaseLog {
+  @Field(() => [String], { description: 'Oldest first.' })
+  lines!: string[]
 }
 
 @ObjectType({ description: 'One immutable revision of an application: its container template and the image it was resolved to.' })
@@ -111,6 +37,9 @@ export class Release {
 
   @Field(() => Verdict, { nullable: true, description: 'Why it was given up; null for one that was not.' })
   verdict!: Verdict | null
+
+  @Field(() => Date, { nullable: true, description: 'When its pre-deploy command had ended well; null before, and without one.' })
+  preDeployedAt!: Date | null
 
   @Field(() => Date, { nullable: true, description: 'When enough of its replicas were ready for the first time; null before.' })
   servingAt!: Date | null

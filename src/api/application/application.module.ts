@@ -1,6 +1,19 @@
 import { Module } from '@nestjs/common'
+import { ApplicationActionResolver } from './application-action.resolver.js'
 import { ApplicationPlanResolver } from './application-plan.resolver.js'
-import { ApplicationResolver, EndpointResolver, ReleaseResolver } from './application.resolver.js'
+import { ApplicationWriter } from './application-writer.service.js'
+import { ApplicationResolver, EndpointResolver } from './application.resolver.js'
+import { ApplicationFileResolver, ReleaseResolver } from './release.resolver.js'
 
-@Module({ providers: [ApplicationResolver, ApplicationPlanResolver, ReleaseResolver, EndpointResolver] })
+@Module({
+  providers: [
+    ApplicationWriter,
+    ApplicationResolver,
+    ApplicationActionResolver,
+    ApplicationPlanResolver,
+    ReleaseResolver,
+    ApplicationFileResolver,
+    EndpointResolver,
+  ],
+})
 export class ApplicationModule {}

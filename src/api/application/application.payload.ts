@@ -13,7 +13,11 @@ export const applicationCodes = {
   STALE_GENERATION: sharedCodes.STALE_GENERATION,
   BEING_DELETED: sharedCodes.BEING_DELETED,
   NAME_IMMUTABLE: sharedCodes.NAME_IMMUTABLE,
-  ABILITY_MISSING: 'The token may change the image only; this field needs the ability write.',
+  ABILITY_MISSING: 'This field needs a stronger ability than the token has: write, or admin for what reaches the node itself.',
+  HOST_PORT_TAKEN: 'Something else on the node has this host port.',
+  DEPENDENCY_NOT_FOUND: 'It would depend on an application that the project does not have.',
+  DEPENDENCY_CYCLE: 'It would wait for itself.',
+  RELEASE_NOT_FOUND: 'The application has no release with this number.',
   IDEMPOTENCY_KEY_REUSED: sharedCodes.IDEMPOTENCY_KEY_REUSED,
   IDEMPOTENCY_RESULT_GONE: sharedCodes.IDEMPOTENCY_RESULT_GONE,
 } as const
@@ -29,6 +33,39 @@ export class ApplicationPayload {
   application!: object | null
 
   @Field(() => [ApplicationUserError], { description: 'Why nothing was changed; empty on success.' })
+  userErrors!: InstanceType<typeof ApplicationUserError>[]
+}
+
+@ObjectType({ description: 'The answer of applicationClone.' })
+export class ApplicationClonePayload {
+  @Field(() => Application, { nullable: true, description: 'The new application; null when there are userErrors.' })
+  application!: object | null
+
+  @Field(() => [String], { description: 'What the new one does not have of the old one, in words.' })
+  leftOut!: string[]
+
+  @Field(() => [ApplicationUserError], { description: 'Why nothing was made; empty on success.' })
+  userErrors!: InstanceType<typeof ApplicationUserError>[]
+}
+
+@ObjectType({ description: 'One difference between two releases.' })
+export class ReleaseDifference {
+  @Field(() => [String], { description: 'Where: a field, and in lists the name, key or path of the entry, e.g. ["env", "LOG_LEVEL"].' })
+  field!: string[]
+
+  @Field(() => String, { nullable: true, description: 'In the release `from`: text as it is, all else as JSON; null = nothing.' })
+  before!: string | null
+
+  @Field(() => String, { nullable: true, description: 'In the release `to`, alike.' })
+  after!: string | null
+}
+
+@ObjectType({ description: 'The answer of applicationReleaseDiff.' })
+export class ReleaseDiffPayload {
+  @Field(() => [ReleaseDifference], { nullable: true, description: 'Empty = the same; null when there are userErrors.' })
+  differences!: ReleaseDifference[] | null
+
+  @Field(() => [ApplicationUserError], { description: 'Why there is no answer; empty on success.' })
   userErrors!: InstanceType<typeof ApplicationUserError>[]
 }
 

@@ -1,47 +1,32 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Int, Mutation, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
-import type { ReleaseRow, EndpointRow } from '../../persistence/application.repository.js'
-import { namesOthers } from '../../persistence/references.js'
-import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
-import { applicationDefaults, applicationSpecSchema, type ApplicationSpec } from '../../reconcile/application/spec.js'
+import { Args, Context, ID, Mutation, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
+import type { EndpointRow } from '../../persistence/application.repository.js'
+import { ResourceRepository, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
+import { applicationDefaults, type ApplicationSpec } from '../../reconcile/application/spec.js'
 import { nameSchema } from '../../reconcile/name.js'
-import { API_OPTIONS, type ApiOptions } from '../api.options.js'
-import type { Actor } from '../auth/actor.js'
-import { may } from '../auth/actor.js'
+import { expectedGenerationArgument, idArgument, idempotencyKeyArgument } from '../graphql/arguments.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, nameCursor, numberCursor } from '../graphql/cursor.js'
-import { merged, withoutNulls } from '../graphql/patch.js'
-import { invalidErrors, type UserErrorValue } from '../graphql/user-error.js'
-import { keyErrors, writeContext } from '../graphql/write-context.js'
-import { Nudger } from '../nudge/nudger.service.js'
-import { changeErrors, createErrors } from '../resource/change-errors.js'
+import { merged } from '../graphql/patch.js'
+import { keyErrors } from '../graphql/write-context.js'
+import { checkCreate, imageOnlyErrors, type ApplicationError } from './application-checks.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
-import {
-  Application,
-  ApplicationConnection,
-  Endpoint,
-  Release,
-  ReleaseConnection,
-  Replicas,
-  Verdict,
-} from './application.model.js'
-import { ApplicationPayload, type ApplicationCode } from './application.payload.js'
-import { referenceErrors, withReferences } from './reference-errors.js'
+import { ApplicationWriter } from './application-writer.service.js'
+import { Application, ApplicationConnection, Endpoint, Release, ReleaseConnection, Replicas } from './application.model.js'
+import { ApplicationPayload } from './application.payload.js'
 
-type ApplicationError = UserErrorValue<ApplicationCode>
 const kind = 'application'
 
 @Resolver(() => Application)
 export class ApplicationResolver {
   constructor(
     @Inject(ResourceRepository) private readonly resources: ResourceRepository,
-    @Inject(Nudger) private readonly nudger: Nudger,
-    @Inject(API_OPTIONS) private readonly options: ApiOptions,
+    @Inject(ApplicationWriter) private readonly writer: ApplicationWriter,
   ) {}
 
   @Query(() => Application, { nullable: true, description: 'One application; null when there is none with this id.' })
-  async application(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { loaders }: GraphqlContext) {
+  async application(@Args('id', idArgument) id: string, @Context() { loaders }: GraphqlContext) {
     const row = await loaders.resource.load(id)
     return row?.kind === kind ? row : null
   }
@@ -62,85 +47,42 @@ export class ApplicationResolver {
   @Mutation(() => ApplicationPayload, { description: 'Declares an application. It runs as soon as its loop has looked.' })
   async applicationCreate(
     @Args('input', { type: () => ApplicationCreateInput, description: 'What is wanted.' }) input: ApplicationCreateInput,
-    @Args('idempotencyKey', {
-      type: () => String,
-      nullable: true,
-      description: 'A repeated call with the same key and input answers as the first one, for a day.',
-    })
-    key: string | null | undefined,
+    @Args('idempotencyKey', idempotencyKeyArgument) key: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    const checked = checkCreate(input)
-    const errors: ApplicationError[] = [...keyErrors(key), ...checked.errors]
-    if (checked.spec) errors.push(...(await this.placementErrors(checked.spec)))
-    if (errors.length > 0 || !checked.spec) return { application: null, userErrors: errors }
+    const { spec, errors } = checkCreate(input)
+    const userErrors: ApplicationError[] = [...keyErrors(key), ...errors]
+    if (spec) userErrors.push(...(await this.placementErrors(spec)))
+    if (userErrors.length > 0 || !spec) return { application: null, userErrors }
     const { projectId, name } = input
-    const { spec } = checked
-    const write = writeContext('applicationCreate', context.actor, this.options.clock(), { key, input })
-    const draft = { kind, projectId, name, spec } as const
-    const made = namesOthers(spec)
-      ? await this.resources.createChecked(draft, (tx) => referenceErrors(tx, projectId, spec), write)
-      : await this.resources.create(draft, write)
-    if (made.outcome === 'refused') return { application: null, userErrors: made.refused }
-    if (!('resource' in made)) return { application: null, userErrors: createErrors(made, input) }
-    if (made.outcome === 'created') await this.nudge(made.resource, context)
-    return { application: made.resource, userErrors: [] }
+    return this.writer.create({ operation: 'applicationCreate', projectId, name, spec, key, input, argument: 'input' }, context)
   }
 
   @Mutation(() => ApplicationPayload, {
     description: 'Changes what is desired. The ability deploy is enough for a new image; other fields need write.',
   })
   async applicationUpdate(
-    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Args('id', idArgument) id: string,
     @Args('input', { type: () => ApplicationUpdateInput, description: 'What is wanted.' }) input: ApplicationUpdateInput,
-    @Args('expectedGeneration', {
-      type: () => Int,
-      nullable: true,
-      description: 'Refuse when somebody has changed it since this generation.',
-    })
-    expectedGeneration: number | null | undefined,
+    @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
     const { name, ...patch } = input
     const abilityErrors = imageOnlyErrors(patch, context.actor)
     if (abilityErrors.length > 0) return { application: null, userErrors: abilityErrors }
-    if (patch.placement) {
-      const errors = await this.placementErrors({ placement: patch.placement })
-      if (errors.length > 0) return { application: null, userErrors: errors }
-    }
-    const write = writeContext('applicationUpdate', context.actor, this.options.clock())
-    const result = await this.resources.patch<ApplicationError[]>(
-      { id, kind },
-      expectedGeneration ?? null,
-      withReferences(changeOf(name, patch)),
-      write,
-    )
-    if (result.outcome === 'refused') return { application: await context.loaders.resource.load(id), userErrors: result.refused }
-    if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
-      return { application: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    if (result.outcome === 'changed') await this.nudge(result.resource, context)
-    return { application: result.resource, userErrors: [] }
+    const change = patchOf(name, patch)
+    return this.writer.change({ operation: 'applicationUpdate', id, expectedGeneration, argument: 'input', change }, context)
   }
 
   @Mutation(() => ApplicationPayload, {
     description: 'Asks for its deletion: containers, addresses and records go, step by step, as its conditions tell.',
   })
   async applicationDelete(
-    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
-    @Args('expectedGeneration', {
-      type: () => Int,
-      nullable: true,
-      description: 'Refuse when somebody has changed it since this generation.',
-    })
-    expectedGeneration: number | null | undefined,
+    @Args('id', idArgument) id: string,
+    @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    const write = writeContext('applicationDelete', context.actor, this.options.clock())
-    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write)
-    if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
-      return { application: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    await this.nudge(result.resource, context)
-    return { application: result.resource, userErrors: [] }
+    return this.writer.delete(id, expectedGeneration, context)
   }
 
   @ResolveField(() => Replicas, { description: 'How many replicas there are.' })
@@ -171,24 +113,11 @@ export class ApplicationResolver {
     return toConnection(page, args, (r) => String(r.number))
   }
 
-  private async nudge(row: ResourceRow, { loaders }: GraphqlContext): Promise<void> {
-    const project = await loaders.project.load(row.projectId)
-    this.nudger.soon({ id: row.id, kind, project: project?.name ?? '', name: row.name })
-  }
-
   private async placementErrors({ placement }: Pick<ApplicationSpec, 'placement'>): Promise<ApplicationError[]> {
     if (!placement || !nameSchema.safeParse(placement.node).success) return [] // the spec's schema says what is wrong
     const { rows } = await this.resources.list({ kind: 'node', name: placement.node }, { first: 1, after: null })
     if (rows.length > 0) return []
     return [{ field: ['input', 'placement', 'node'], message: `there is no node «${placement.node}»`, code: 'NODE_NOT_FOUND' }]
-  }
-}
-
-@Resolver(() => Release)
-export class ReleaseResolver {
-  @ResolveField(() => Verdict, { nullable: true, description: 'Why it was given up; null for one that was not.' })
-  verdict(@Parent() { verdictReason, verdictMessage }: ReleaseRow): Verdict | null {
-    return verdictReason === null ? null : { reason: verdictReason, message: verdictMessage ?? '' }
   }
 }
 
@@ -200,24 +129,9 @@ export class EndpointResolver {
   }
 }
 
-/** A create's input as a spec, or what is wrong with it. */
-export function checkCreate(input: ApplicationCreateInput): {
-  spec: ApplicationSpec | null
-  errors: UserErrorValue<'INVALID'>[]
-} {
-  const { projectId: _, name, ...given } = input
-  const checkedName = nameSchema.safeParse(name)
-  const spec = applicationSpecSchema.safeParse(withoutNulls(given))
-  const errors = [
-    ...(checkedName.success ? [] : invalidErrors(checkedName.error, ['input', 'name'])),
-    ...(spec.success ? [] : invalidErrors(spec.error, ['input'])),
-  ]
-  return { spec: spec.data ?? null, errors }
-}
-
-/** How an update changes a spec: merged, then checked as a whole, because fields depend on each other. */
-export function changeOf(name: string | null | undefined, patch: Omit<ApplicationUpdateInput, 'name'>) {
-  return (current: unknown, row: ResourceRow): { spec: ApplicationSpec } | { refused: ApplicationError[] } => {
+/** An update as a change of a spec: merged, because what it does not name stays. */
+export function patchOf(name: string | null | undefined, patch: Omit<ApplicationUpdateInput, 'name'>) {
+  return (current: unknown, row: ResourceRow): SpecChange<ApplicationError[]> => {
     if (name !== undefined && name !== row.name)
       return {
         refused: [
@@ -228,19 +142,6 @@ export function changeOf(name: string | null | undefined, patch: Omit<Applicatio
           },
         ],
       }
-    const spec = applicationSpecSchema.safeParse(merged(current, patch))
-    return spec.success ? { spec: spec.data } : { refused: invalidErrors(spec.error, ['input']) }
+    return { spec: merged(current, patch) as object }
   }
-}
-
-/** A token with `deploy` alone may bring a new image and nothing else. */
-function imageOnlyErrors(patch: object, actor: Actor): ApplicationError[] {
-  if (may(actor, 'write')) return []
-  return Object.entries(patch)
-    .filter(([field, value]) => field !== 'image' && value !== undefined)
-    .map(([field]) => ({
-      field: ['input', field],
-      message: 'this token may change the image only; this field needs the ability write',
-      code: 'ABILITY_MISSING',
-    }))
 }

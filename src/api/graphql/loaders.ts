@@ -1,6 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common'
 import DataLoader from 'dataloader'
-import { ApplicationRepository, type EndpointRow, type ReleaseRow } from '../../persistence/application.repository.js'
+import {
+  ApplicationRepository,
+  type EndpointRow,
+  type ReleaseActorRow,
+  type ReleaseKey,
+  type ReleaseRow,
+  type ReleaseTemplateRow,
+} from '../../persistence/application.repository.js'
+import { ArtifactRepository } from '../../persistence/artifact.repository.js'
 import { ConditionRepository, type ConditionRow, type TransitionRow } from '../../persistence/condition.repository.js'
 import type { EachPage } from '../../persistence/each-page.js'
 import { EventRepository, type EventRow } from '../../persistence/event.repository.js'
@@ -20,6 +28,10 @@ export interface Loaders {
   conditions: DataLoader<string, ConditionRow[]>
   endpoints: DataLoader<string, EndpointRow[]>
   servingRelease: DataLoader<string, ReleaseRow | null>
+  releaseTemplate: DataLoader<ReleaseKey, ReleaseTemplateRow | null, string>
+  releaseActor: DataLoader<ReleaseKey, ReleaseActorRow | null, string>
+  /** By SHA-256. */
+  artifact: DataLoader<string, { content: Uint8Array } | null>
   nodeStatus: DataLoader<string, NodeStatusRow | null>
   projectEnv: DataLoader<string, ProjectEnvRow[]>
   secretVersions: DataLoader<string, SecretVersionRow[]>
@@ -39,6 +51,7 @@ export class LoaderFactory {
     @Inject(TokenRepository) private readonly tokens: TokenRepository,
     @Inject(ConditionRepository) private readonly conditions: ConditionRepository,
     @Inject(ApplicationRepository) private readonly applications: ApplicationRepository,
+    @Inject(ArtifactRepository) private readonly artifacts: ArtifactRepository,
     @Inject(NodeRepository) private readonly nodes: NodeRepository,
     @Inject(EventRepository) private readonly events: EventRepository,
     @Inject(SecretRepository) private readonly secrets: SecretRepository,
@@ -71,6 +84,12 @@ export class LoaderFactory {
         (ids) => this.applications.servingReleases(ids),
         (r) => r.resourceId,
       ),
+      releaseTemplate: ofRelease((keys) => this.applications.templatesOf(keys)),
+      releaseActor: ofRelease((keys) => this.applications.actorsOf(keys)),
+      artifact: one(
+        (ids) => this.artifacts.getMany(ids),
+        (a) => a.sha256,
+      ),
       nodeStatus: one(
         (ids) => this.nodes.statusOfMany(ids),
         (s) => s.resourceId,
@@ -100,6 +119,18 @@ function one<Row>(read: (ids: readonly string[]) => Promise<Row[]>, idOf: (row: 
     const byId = new Map((await read(ids)).map((row) => [idOf(row), row]))
     return ids.map((id) => byId.get(id) ?? null)
   })
+}
+
+const releaseKey = ({ resourceId, number }: ReleaseKey) => `${resourceId} ${number}`
+
+function ofRelease<Row extends ReleaseKey>(
+  read: (keys: readonly ReleaseKey[]) => Promise<Row[]>,
+): DataLoader<ReleaseKey, Row | null, string> {
+  const batch = async (keys: readonly ReleaseKey[]) => {
+    const byKey = new Map((await read(keys)).map((row) => [releaseKey(row), row]))
+    return keys.map((key) => byKey.get(releaseKey(key)) ?? null)
+  }
+  return new DataLoader(batch, { cacheKeyFn: releaseKey })
 }
 
 function many<Row>(read: (ids: readonly string[]) => Promise<Row[]>, idOf: (row: Row) => string): DataLoader<string, Row[]> {

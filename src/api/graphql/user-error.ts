@@ -45,9 +45,15 @@ export function userErrorOf<Code extends string>(name: string, codes: Record<Cod
 export function invalidErrors(error: z.ZodError, root: readonly string[]): UserErrorValue<'INVALID'>[] {
   return error.issues.map((issue) => ({
     field: [...root, ...issue.path.map(String)],
-    message: issue.code === 'invalid_type' && issue.input === undefined ? 'must be given' : issue.message,
+    message: messageOf(issue),
     code: 'INVALID',
   }))
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'invalid_type') return issue.message
+  if (issue.message.endsWith('received undefined')) return 'must be given'
+  return issue.expected === 'int' ? 'must be a whole number' : issue.message
 }
 
 /** Meanings of the codes that several groups share. */

@@ -1,9 +1,10 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Int, Mutation, Query, Resolver } from '@nestjs/graphql'
+import { Args, Context, ID, Mutation, Query, Resolver } from '@nestjs/graphql'
 import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { nginxdemoSpecSchema, type NginxdemoSpec } from '../../reconcile/nginxdemo/spec.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import { expectedGenerationArgument, idArgument, idempotencyKeyArgument } from '../graphql/arguments.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, nameCursor } from '../graphql/cursor.js'
@@ -28,7 +29,7 @@ export class NginxdemoResolver {
   ) {}
 
   @Query(() => Nginxdemo, { nullable: true, description: 'One demo; null when there is none with this id.' })
-  async nginxdemo(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { loaders }: GraphqlContext) {
+  async nginxdemo(@Args('id', idArgument) id: string, @Context() { loaders }: GraphqlContext) {
     const row = await loaders.resource.load(id)
     return row?.kind === kind ? row : null
   }
@@ -47,12 +48,7 @@ export class NginxdemoResolver {
   @Mutation(() => NginxdemoPayload, { description: 'Declares a demo.' })
   async nginxdemoCreate(
     @Args('input', { type: () => NginxdemoCreateInput, description: 'What is wanted.' }) input: NginxdemoCreateInput,
-    @Args('idempotencyKey', {
-      type: () => String,
-      nullable: true,
-      description: 'A repeated call with the same key and input answers as the first one, for a day.',
-    })
-    key: string | null | undefined,
+    @Args('idempotencyKey', idempotencyKeyArgument) key: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
     const { projectId, name, ...given } = input
@@ -73,14 +69,9 @@ export class NginxdemoResolver {
 
   @Mutation(() => NginxdemoPayload, { description: 'Changes what is desired of a demo.' })
   async nginxdemoUpdate(
-    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Args('id', idArgument) id: string,
     @Args('input', { type: () => NginxdemoUpdateInput, description: 'What is wanted.' }) input: NginxdemoUpdateInput,
-    @Args('expectedGeneration', {
-      type: () => Int,
-      nullable: true,
-      description: 'Refuse when somebody has changed it since this generation.',
-    })
-    expectedGeneration: number | null | undefined,
+    @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
     const write = writeContext('nginxdemoUpdate', context.actor, this.options.clock())
@@ -94,13 +85,8 @@ export class NginxdemoResolver {
 
   @Mutation(() => NginxdemoPayload, { description: 'Asks for its deletion.' })
   async nginxdemoDelete(
-    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
-    @Args('expectedGeneration', {
-      type: () => Int,
-      nullable: true,
-      description: 'Refuse when somebody has changed it since this generation.',
-    })
-    expectedGeneration: number | null | undefined,
+    @Args('id', idArgument) id: string,
+    @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<NginxdemoPayload> {
     const write = writeContext('nginxdemoDelete', context.actor, this.options.clock())

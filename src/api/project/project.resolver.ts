@@ -1,8 +1,9 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Mutation, Query, Resolver } from '@nestjs/graphql'
+import { Args, Context, Mutation, Query, Resolver } from '@nestjs/graphql'
 import { ProjectRepository } from '../../persistence/project.repository.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import { idArgument, idempotencyKeyArgument } from '../graphql/arguments.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, projectCursor } from '../graphql/cursor.js'
@@ -20,7 +21,7 @@ export class ProjectResolver {
   ) {}
 
   @Query(() => Project, { nullable: true, description: 'One project; null when there is none with this id.' })
-  project(@Args('id', { type: () => ID, description: 'Its id.' }) id: string, @Context() { loaders }: GraphqlContext) {
+  project(@Args('id', idArgument) id: string, @Context() { loaders }: GraphqlContext) {
     return loaders.project.load(id)
   }
 
@@ -38,12 +39,7 @@ export class ProjectResolver {
   @Mutation(() => ProjectCreatePayload, { description: 'Makes a project.' })
   async projectCreate(
     @Args('input', { type: () => ProjectCreateInput, description: 'What is wanted.' }) input: ProjectCreateInput,
-    @Args('idempotencyKey', {
-      type: () => String,
-      nullable: true,
-      description: 'A repeated call with the same key and input answers as the first one, for a day.',
-    })
-    key: string | null | undefined,
+    @Args('idempotencyKey', idempotencyKeyArgument) key: string | null | undefined,
     @Context() { actor }: GraphqlContext,
   ): Promise<ProjectCreatePayload> {
     const name = nameSchema.safeParse(input.name)
@@ -73,7 +69,7 @@ export class ProjectResolver {
 
   @Mutation(() => ProjectDeletePayload, { description: 'Removes a project without resources; its secrets, registry credentials and env go with it.' })
   async projectDelete(
-    @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
+    @Args('id', idArgument) id: string,
     @Context() { actor }: GraphqlContext,
   ): Promise<ProjectDeletePayload> {
     const result = await this.projects.delete(id, writeContext('projectDelete', actor, this.options.clock()))

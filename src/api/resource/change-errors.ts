@@ -3,7 +3,7 @@ import type { UserErrorValue } from '../graphql/user-error.js'
 import { goneSinceError, keyReusedError } from '../graphql/write-context.js'
 
 type CreateCode = 'PROJECT_NOT_FOUND' | 'NAME_TAKEN' | 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_RESULT_GONE'
-type ChangeCode = 'NOT_FOUND' | 'STALE_GENERATION' | 'BEING_DELETED'
+type ChangeCode = 'NOT_FOUND' | 'STALE_GENERATION' | 'BEING_DELETED' | 'IDEMPOTENCY_KEY_REUSED'
 
 /** What a create that made nothing tells its caller. */
 export function createErrors(
@@ -47,5 +47,7 @@ export function changeErrors(
       ]
     case 'deleting':
       return [{ field: ['id'], message: 'it is being deleted and takes no changes any more', code: 'BEING_DELETED' }]
+    case 'keyReused':
+      return [keyReusedError(result.operation)]
   }
 }

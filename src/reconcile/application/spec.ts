@@ -57,7 +57,10 @@ const fileSchema = z
 
 const volumeSchema = z.object({ name: nameSchema, path: absolutePath, readOnly: z.boolean().optional() })
 const bindMountSchema = z.object({ source: absolutePath, path: absolutePath, readOnly: z.boolean().optional() })
-const tmpfsSchema = z.object({ path: absolutePath, sizeBytes: z.number().int().min(4096, 'must be at least 4096').optional() })
+const tmpfsSchema = z.object({
+  path: absolutePath,
+  sizeBytes: z.number().int().min(4096, 'must be at least 4096').max(2 ** 40, 'is more than any machine has').optional(),
+})
 const deviceSchema = z.object({
   source: absolutePath,
   path: absolutePath.optional(),
@@ -71,6 +74,28 @@ const publishedPortSchema = z.object({
   hostAddress: z.ipv4('must be an IPv4 address').optional(),
   protocol: z.enum(['tcp', 'udp']).optional(),
 })
+
+/** Where a published port listens; two that overlap cannot both be had on one node. */
+export interface HostPort {
+  hostPort: number
+  hostAddress?: string | undefined
+  protocol?: 'tcp' | 'udp' | undefined
+}
+
+export const everyAddress = '0.0.0.0'
+
+export function hostPortText({ hostPort, hostAddress, protocol }: HostPort): string {
+  return `${hostAddress ?? applicationDefaults.hostAddress}:${hostPort}/${protocol ?? 'tcp'}`
+}
+
+export function hostPortsOverlap(a: HostPort, b: HostPort): boolean {
+  const [left, right] = [a, b].map((p) => p.hostAddress ?? applicationDefaults.hostAddress)
+  return (
+    a.hostPort === b.hostPort &&
+    (a.protocol ?? 'tcp') === (b.protocol ?? 'tcp') &&
+    (left === right || left === everyAddress || right === everyAddress)
+  )
+}
 
 /** Docker refuses less memory than this (docs.docker.com, resource constraints: 6m). */
 export const memoryBytesLeast = 6 * 1024 * 1024
@@ -143,19 +168,24 @@ export const applicationSpecSchema = z
     env: z.array(envSchema).superRefine(unique((e) => e.name, 'this name')).optional(),
     labels: z.array(labelSchema).max(32).superRefine(unique((l) => l.key, 'this key')).optional(),
     /** Container ports; the first is the one that ingress and the default probe use. */
-    ports: z.array(z.number().int().min(1).max(65535)).max(32).superRefine(unique((p) => p, 'this port')).optional(),
+    ports: z.array(port).max(32).superRefine(unique((p) => p, 'this port')).optional(),
     replicas: z.number().int().min(0, 'must be between 0 and 100').max(100, 'must be between 0 and 100').optional(),
     readiness: readinessSchema.optional(),
     /** A replica that fails this is restarted; absent = only an exit counts. */
     liveness: readinessSchema.optional(),
     secretEnv: z.array(secretEnvSchema).max(256).superRefine(unique((e) => e.name, 'this name')).optional(),
-    files: z.array(fileSchema).max(64).superRefine(unique((f) => f.path, 'this path')).optional(),
+    files: z.array(fileSchema).max(64).optional(),
     /** `user`, `uid`, `user:group` or `uid:gid`. */
     user: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$/, 'must be user, uid, user:group or uid:gid').optional(),
     publishedPorts: z
       .array(publishedPortSchema)
       .max(32)
-      .superRefine(unique((p) => `${p.hostPort}/${p.protocol ?? 'tcp'}`, 'this host port'))
+      .superRefine((ports, ctx) =>
+        ports.forEach((port, index) => {
+          const earlier = ports.slice(0, index).find((other) => hostPortsOverlap(other, port))
+          if (earlier) ctx.addIssue({ code: 'custom', path: [index, 'hostPort'], message: `overlaps ${hostPortText(earlier)} of the same list` })
+        }),
+      )
       .optional(),
     /** Survive the application's containers; named by the application, so two applications never share one. */
     volumes: z.array(volumeSchema).max(32).superRefine(unique((v) => v.name, 'this name')).optional(),
@@ -196,21 +226,24 @@ export const applicationSpecSchema = z
       })
     for (const field of ['readiness', 'liveness'] as const) {
       const probe = spec[field]
+      if (probe?.command && probe.path !== undefined)
+        ctx.addIssue({ code: 'custom', path: [field, 'command'], message: 'cannot be given beside path: a probe is either a command or an HTTP request' })
       if (!probe || probe.command) continue
       if (probe.port === undefined && !spec.ports?.length)
         ctx.addIssue({ code: 'custom', path: [field, 'port'], message: 'is needed, because the application has no ports' })
       else if (probe.port !== undefined && spec.ports && !spec.ports.includes(probe.port))
         ctx.addIssue({ code: 'custom', path: [field, 'port'], message: `must be one of the application's ports: ${spec.ports.join(', ')}` })
     }
-    if (spec.publishedPorts?.length && (spec.replicas ?? 1) > 1)
-      ctx.addIssue({ code: 'custom', path: ['replicas'], message: 'must be 0 or 1 with published ports: one container alone can hold a host port' })
-    mountPathsTwice(spec).forEach((path) => ctx.addIssue({ code: 'custom', path, message: 'another mount has this path' }))
+    // All replicas live on one node, so a second one could never bind.
+    if (spec.publishedPorts?.length && (spec.replicas ?? applicationDefaults.replicas) > 1)
+      ctx.addIssue({ code: 'custom', path: ['replicas'], message: 'must be 0 or 1 while host ports are published: each replica would need them' })
+    mountPathsTwice(spec).forEach((path) => ctx.addIssue({ code: 'custom', path, message: 'another mount or file has this path' }))
   })
 
-/** Places of the mounts whose path an earlier one has. */
-function mountPathsTwice(spec: { volumes?: { path: string }[]; bindMounts?: { path: string }[]; tmpfs?: { path: string }[] }) {
+/** Places of the mounts and files whose path an earlier one has. */
+function mountPathsTwice(spec: { [Field in 'volumes' | 'bindMounts' | 'tmpfs' | 'files']?: { path: string }[] | undefined }) {
   const seen = new Set<string>()
-  return (['volumes', 'bindMounts', 'tmpfs'] as const).flatMap((field) =>
+  return (['volumes', 'bindMounts', 'tmpfs', 'files'] as const).flatMap((field) =>
     (spec[field] ?? []).flatMap(({ path }, index) => {
       const canonical = path.replace(/\/+/g, '/').replace(/\/$/, '')
       const twice = seen.has(canonical)
@@ -233,10 +266,11 @@ export const applicationDefaults = {
   preDeployTimeoutSeconds: 600,
   strategy: 'rolling',
   pullPolicy: 'missing',
+  hostAddress: '127.0.0.1',
 } as const
 
 /** The part of a spec that cannot change in a living container; a release freezes it. */
-const templateFields = [
+export const templateFields = [
   'image',
   'entrypoint',
   'command',

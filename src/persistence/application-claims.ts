@@ -1,0 +1,139 @@
+import { hostPortsOverlap, type ApplicationSpec, type HostPort } from '../reconcile/application/spec.js'
+import type { Transaction } from './database.js'
+
+/** An application as a write would leave it, and as it was. */
+export interface Claimant {
+  /** null = it does not exist yet. */
+  id: string | null
+  projectId: string
+  name: string
+  before: ApplicationSpec | null
+  spec: ApplicationSpec
+}
+
+/** What a write would collide with. `index` is the place in the list of the spec. */
+export type ClaimConflict =
+  | { type: 'nodeMissing'; node: string }
+  | { type: 'hostPort'; index: number; port: HostPort; node: string; holder: Holder }
+  | { type: 'dependencyMissing'; index: number; name: string; deleting: boolean }
+  | { type: 'dependencyCycle'; index: number; cycle: string[] }
+
+export interface Holder {
+  kind: string
+  id: string
+  name: string
+  project: string
+}
+
+/** Whether anything beyond the application's own row decides about this spec. */
+export function claimsAnything({ publishedPorts, dependsOn }: ApplicationSpec): boolean {
+  return Boolean(publishedPorts?.length || dependsOn?.length)
+}
+
+/**
+ * Looks only at what the write changes: what was true when it was said may have become wrong since, and must not keep
+ * back a change of something else.
+ *
+ * Claims are looked at under advisory locks, held to the end of the transaction, and not kept in a table with a unique
+ * key: «0.0.0.0 overlaps every address» and «no cycle» are no equalities, and a second copy of what the specs say could
+ * disagree with them. Writes that claim nothing take no lock.
+ */
+export async function claimConflicts(tx: Transaction, claimant: Claimant): Promise<ClaimConflict[]> {
+  return [
+    ...(await nodeConflicts(tx, claimant)),
+    ...(await hostPortConflicts(tx, claimant)),
+    ...(await dependencyConflicts(tx, claimant)),
+  ]
+}
+
+async function nodeConflicts(tx: Transaction, { before, spec }: Claimant): Promise<ClaimConflict[]> {
+  const node = spec.placement?.node
+  if (node === undefined || node === before?.placement?.node) return []
+  return (await tx.resource.count({ where: { kind: 'node', name: node } })) > 0 ? [] : [{ type: 'nodeMissing', node }]
+}
+
+async function hostPortConflicts(tx: Transaction, claimant: Claimant): Promise<ClaimConflict[]> {
+  const { id, before, spec } = claimant
+  const wanted = spec.publishedPorts ?? []
+  if (wanted.length === 0 || !changed(before, spec, ['publishedPorts', 'placement'])) return []
+  await lockUntilCommit(tx, 'host-ports')
+  const home = await firstNode(tx)
+  const node = spec.placement?.node ?? home
+  const held = (await holders(tx, id, wanted)).filter((h) => (h.node ?? home) === node)
+  return wanted.flatMap((port, index): ClaimConflict[] => {
+    const holder = held.find((h) => h.ports.some((p) => hostPortsOverlap(p, port)))
+    return holder ? [{ type: 'hostPort', index, port, node, holder }] : []
+  })
+}
+
+/** Everything that says it has one of these ports, on whatever node and address. */
+async function holders(tx: Transaction, id: string | null, wanted: HostPort[]) {
+  const numbers = wanted.map((p) => p.hostPort)
+  return tx.$queryRaw<(Holder & { node: string | null; ports: HostPort[] })[]>`
+    SELECT r.kind, r.id, r.name, p.name AS project, r.spec -> 'placement' ->> 'node' AS node,
+      CASE r.kind WHEN 'application' THEN r.spec -> 'publishedPorts'
+        ELSE jsonb_build_array(jsonb_build_object('hostPort', r.spec -> 'hostPort')) END AS ports
+    FROM "Resource" r JOIN "Project" p ON p.id = r."projectId"
+    WHERE r.id IS DISTINCT FROM ${id}::text AND (
+      (r.kind = 'nginxdemo' AND (r.spec ->> 'hostPort')::int = ANY(${numbers}::int[]))
+      OR (r.kind = 'application' AND EXISTS (
+        SELECT 1 FROM jsonb_array_elements(r.spec -> 'publishedPorts') e WHERE (e ->> 'hostPort')::int = ANY(${numbers}::int[]))))
+    ORDER BY r.id`
+}
+
+/** Name of the node on which everything lives that names none. */
+async function firstNode(tx: Transaction): Promise<string> {
+  const rows = await tx.$queryRaw<{ name: string }[]>`
+    SELECT n.name FROM "Resource" n JOIN "NodeStatus" s ON s."resourceId" = n.id
+    WHERE n.kind = 'node' AND n."deletionRequestedAt" IS NULL ORDER BY n."createdAt" LIMIT 1`
+  return rows[0]?.name ?? ''
+}
+
+interface Application {
+  name: string
+  dependsOn: string[]
+  deleting: boolean
+}
+
+async function dependencyConflicts(tx: Transaction, claimant: Claimant): Promise<ClaimConflict[]> {
+  const { projectId, name, before, spec } = claimant
+  const wanted = spec.dependsOn ?? []
+  if (wanted.length === 0 || !changed(before, spec, ['dependsOn'])) return []
+  await lockUntilCommit(tx, `depends-on ${projectId}`)
+  const rows = await tx.$queryRaw<Application[]>`
+    SELECT name, coalesce(spec -> 'dependsOn', '[]') AS "dependsOn", "deletionRequestedAt" IS NOT NULL AS deleting
+    FROM "Resource" WHERE "projectId" = ${projectId} AND kind = 'application'`
+  const graph = new Map(rows.map((r) => [r.name, r]))
+  return wanted.flatMap((dependency, index): ClaimConflict[] => {
+    if (dependency === name) return [{ type: 'dependencyCycle', index, cycle: [name, name] }]
+    const known = graph.get(dependency)
+    if (!known || known.deleting) return [{ type: 'dependencyMissing', index, name: dependency, deleting: known !== undefined }]
+    const way = wayBetween(graph, dependency, name)
+    return way ? [{ type: 'dependencyCycle', index, cycle: [name, ...way] }] : []
+  })
+}
+
+/** The shortest way along dependsOn, both ends included; null = there is none. */
+function wayBetween(graph: ReadonlyMap<string, Application>, from: string, to: string): string[] | null {
+  const cameFrom = new Map<string, string | null>([[from, null]])
+  for (const name of cameFrom.keys()) {
+    if (name === to) return backFrom(cameFrom, to)
+    for (const next of graph.get(name)?.dependsOn ?? []) if (!cameFrom.has(next)) cameFrom.set(next, name)
+  }
+  return null
+}
+
+function backFrom(cameFrom: ReadonlyMap<string, string | null>, end: string): string[] {
+  const way: string[] = []
+  for (let at: string | null = end; at !== null; at = cameFrom.get(at) ?? null) way.unshift(at)
+  return way
+}
+
+function changed(before: ApplicationSpec | null, spec: ApplicationSpec, fields: (keyof ApplicationSpec)[]): boolean {
+  return before === null || fields.some((field) => JSON.stringify(before[field]) !== JSON.stringify(spec[field]))
+}
+
+/** Every claim of the same name waits here until this transaction has ended, and then sees what it wrote. */
+async function lockUntilCommit(tx: Transaction, claim: string): Promise<void> {
+  await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${claim}, 0))`
+}
