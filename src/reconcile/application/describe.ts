@@ -97,13 +97,14 @@ function scaledToZero(world: World): ConditionDraft {
 }
 
 /** The failure that keeps the target from becoming complete; one whose action is not wanted any more is history. */
-function blockingFailure({ input, target }: World, wanted: Action[]): Failure | undefined {
+function blockingFailure(world: World, wanted: Action[]): Failure | undefined {
+  const { input, target } = world
   if (!target) return undefined
   const concerns = (action: Action) =>
     (action.verb === 'pullImage' && imageOfPull(action) === target.resolvedImage) ||
     action.key.startsWith(`ensure:${target.number}:`) ||
     action.verb === 'runToEnd' ||
-    action.verb === 'publishEndpoints'
+    (action.verb === 'publishEndpoints' && !isPublished(world))
   const failed = wanted.find((a) => input.failures.has(a.key) && concerns(a))
   return failed && input.failures.get(failed.key)
 }

@@ -9,7 +9,7 @@ import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
 import { preDeploys } from './pre-deploy.js'
 import { needsPreDeploy, targetImage, waitsFor } from './preparation.js'
-import { isLive, isLiveWhereSeen, isNamedByNobody, isToBeCleared, noRevision, publicationOf, publicationOn, publishKey, revisionOf, silenceLeftMs } from './publication.js'
+import { isLive, isLiveWhereSeen, isNamedByNobody, isToBeCleared, mayComeLate, noRevision, publicationOf, publicationOn, publishKey, revisionOf, silenceLeftMs } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
 import { keepsLog, lastWordsOf } from './verdict-log.js'
@@ -157,7 +157,10 @@ function publishes(world: World): Action[] {
   if (showsUnknown(world)) return []
   return world.nodes
     .map(({ node, published }) => ({ node, published, publication: publicationOn(world, node) }))
-    .filter(({ node, published, publication }) => published !== revisionOf(publication) || (published === null && isToBeCleared(world, node)))
+    .filter(
+      ({ node, published, publication }) =>
+        published !== revisionOf(publication) || mayComeLate(world, node) || (published === null && isToBeCleared(world, node)),
+    )
     .map(({ node, publication }) => ({
       key: publishKey(node),
       verb: 'publishEndpoints',

@@ -77,11 +77,18 @@ export function isLive(world: World): boolean {
 
 /** The same of the nodes that answer. */
 export function isLiveWhereSeen(world: World): boolean {
-  return isPublished(world) && !world.input.inFlight.some((a) => a.verb === 'publishEndpoints')
+  const onItsWay = world.input.inFlight.some((a) => a.verb === 'publishEndpoints') || world.nodes.some((n) => mayComeLate(world, n.node))
+  return isPublished(world) && !onItsWay
 }
 
 export function isPublished(world: World): boolean {
   return world.nodes.every((n) => n.published === revisionOf(publicationOn(world, n.node)))
+}
+
+/** A publication failed there, and what failed may have been only its answer: it can land until a newer one has. */
+export function mayComeLate({ input }: World, node: string): boolean {
+  const key = publishKey(node)
+  return input.failures.has(key) || input.settled.some((s) => s.key === key && !s.ok)
 }
 
 /** Nobody names what left its state at `stateAt` any more: no node that answers, and those that do not were waited for long enough. */
