@@ -113,10 +113,10 @@ describe('runToEnd', () => {
     expect(await run(spec)).toEqual({ exitCode: 0 })
   })
 
-  it('files and secrets -> there, readable for its user', async () => {
+  it.each(['1000', '1000660000:1000660000'])('files and secrets -> there, readable for its user %s', async (user) => {
     api.secrets.set('dsn@1', 'postgres://x')
     const spec = job('test "$(cat /run/deep/dsn)" = "$DSN"', {
-      user: '1000',
+      user,
       files: [{ path: '/run/deep/dsn', mode: 0o400, content: { secret: 'dsn', version: 1 } }],
       secretEnv: [{ name: 'DSN', secret: { secret: 'dsn', version: 1 } }],
     })
