@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { EngineFailure } from '../../src/adapters/docker/engine.js'
 import { createExecutor, type ExecutorPorts } from '../../src/agent/executor.js'
 import { containerSpecSchema, secretKey, type ArgsGiven, type Verb } from '../../src/reconcile/action.js'
 import { label } from '../../src/reconcile/labels.js'
@@ -134,6 +135,21 @@ describe('verbs on an engine that refuses, forgets to answer, and dies', () => {
       expect({ seed, first }).toEqual({ seed, first: killed ? { reason: 'PreDeployFailed' } : wanted })
       expect({ seed, again }).toEqual({ seed, again: first })
       expect({ seed, starts: trouble.starts }).toEqual({ seed, starts: [{ name: 'job', files: ['/conf'] }] })
+    }
+  })
+
+  it('the engine starts a command, and says after its end that it could not -> it is not started again', async () => {
+    for (const seed of seeds.slice(0, 30)) {
+      const trouble = new Trouble(seed)
+      const start = trouble.engine.start.bind(trouble.engine)
+      trouble.engine.start = async (id) => {
+        await start(id)
+        await trouble.clock.sleep(1_000)
+        throw new EngineFailure('EngineError', 'task could not be created', true)
+      }
+      const container = spec('job', { command: ['fail'], labels: { ...labels, [label.purpose]: 'pre-deploy' } })
+      expect(await trouble.persist('runToEnd', { container })).toEqual({ reason: 'PreDeployFailed' })
+      expect({ seed, starts: trouble.starts.length }).toEqual({ seed, starts: 1 })
     }
   })
 
