@@ -162,6 +162,7 @@ const observe = createObserver({
   publisher,
   connections: new ConnectionCounter({ has: () => false }),
   resolver,
+  told,
   span,
   clock,
   clockOffsetMs: () => offset.ms ?? 0,

@@ -176,6 +176,7 @@ export class Agent {
       publisher: this.publisher,
       connections: new ConnectionCounter(runner),
       resolver,
+      told,
       span,
       clock,
       clockOffsetMs: () => this.offset.ms ?? 0,

@@ -97,12 +97,12 @@ function ownerOfPayload({ instance, kind, resource }: SignedPayload): Owner {
 }
 
 async function resolveImage(
-  { image, credential }: ArgsOf<'resolveImage'>,
+  { image, credential, policy }: ArgsOf<'resolveImage'>,
   context: ActionContext,
 ): Promise<ResultOf['resolveImage']> {
   // A digest needs no registry, so no credential either.
-  const auth = image.includes('@') ? null : await authFor(image, credential, context)
-  return context.resolver.resolve(image, context.signal, auth)
+  const auth = image.includes('@') || policy === 'never' ? null : await authFor(image, credential, context)
+  return context.resolver.resolve(image, context.signal, { auth, policy })
 }
 
 async function pullImage({ image, credential }: ArgsOf<'pullImage'>, context: ActionContext): Promise<ResultOf['pullImage']> {

@@ -1,6 +1,6 @@
 import { EngineFailure, type Engine, type EngineFailureReason, type RegistryAuth } from '../adapters/docker/engine.js'
 import { registryHostOf } from '../adapters/docker/reference.js'
-import type { ResultOf } from '../reconcile/action.js'
+import type { PullPolicy, ResultOf } from '../reconcile/action.js'
 import type { Clock } from './ports.js'
 
 type Resolved = ResultOf['resolveImage']
@@ -17,6 +17,11 @@ const slowForMs = 30_000
 
 const denials = new Set<EngineFailureReason>(['ImageNotFound', 'ImagePullUnauthorized', 'ImagePlatformMismatch'])
 
+export interface ResolveOptions {
+  auth?: RegistryAuth | null
+  policy?: PullPolicy
+}
+
 /**
  * What a tag means now. The registry's digest if it can be asked; else what this node has, because a registry that is
  * away, or was never meant to know a locally built image, must not stop a release.
@@ -30,10 +35,12 @@ export class ImageResolver {
     private readonly clock: Clock,
   ) {}
 
-  async resolve(image: string, signal: AbortSignal, auth: RegistryAuth | null = null): Promise<Resolved> {
+  async resolve(image: string, signal: AbortSignal, { auth = null, policy = 'missing' }: ResolveOptions = {}): Promise<Resolved> {
     if (image.includes('@')) return { resolved: image, from: 'registry', note: 'named by its digest' }
+    if (policy === 'never') return this.fromNode(image, notAsked(image))
     const asked = await this.ask(image, signal, auth)
     if (typeof asked === 'string') return { resolved: asked, from: 'registry', note: '' }
+    if (policy === 'always') throw asked
     return this.fromNode(image, asked)
   }
 
@@ -89,6 +96,10 @@ export class ImageResolver {
     if (id === null) throw failure
     return { resolved: id, from: 'image-id', note: `an image that only this node has is used: ${failure.message}` }
   }
+}
+
+function notAsked(image: string): EngineFailure {
+  return new EngineFailure('ImageMissing', `the node does not have ${image}, and its pull policy says never to pull it`, true)
 }
 
 function asRegistryFailure(error: unknown, host: string): EngineFailure {

@@ -107,12 +107,21 @@ export const publicationSchema = z.object({
 })
 export type Publication = z.infer<typeof publicationSchema>
 
+/** `always`: only a registry's word counts. `never`: only what the node has counts, and no registry is asked. */
+export const pullPolicySchema = z.enum(['missing', 'always', 'never'])
+export type PullPolicy = z.infer<typeof pullPolicySchema>
+
 /** Name of the project's registry credential; the agent fetches it over its channel. null = none. */
 const credentialRefSchema = z.string().nullable().default(null)
 
 /** What each verb takes. */
 export const argsSchemas = {
-  resolveImage: z.object({ image: z.string(), platform: z.string().nullable().default(null), credential: credentialRefSchema }),
+  resolveImage: z.object({
+    image: z.string(),
+    platform: z.string().nullable().default(null),
+    credential: credentialRefSchema,
+    policy: pullPolicySchema.default('missing'),
+  }),
   pullImage: z.object({ image: z.string(), credential: credentialRefSchema }),
   ensureContainer: z.object({
     container: containerSpecSchema,

@@ -154,6 +154,7 @@ export class SimAgent implements NodeWorker {
           count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))),
         } as ConnectionCounter,
         resolver,
+        told,
         span,
         clock: nodeClock,
         clockOffsetMs: () => -skewMs,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { WebSocket } from 'ws'
 import { agentFrameSchema, heartbeatStaleMs, type AgentFrame, type ApiFrame } from '../../agent/protocol.js'
+import { CallRefused } from './agent-calls.service.js'
 
 /** What a session does with what its agent says; made by the gateway. */
 export interface SessionHandlers {
@@ -102,7 +103,10 @@ export class AgentSession {
     try {
       this.send({ type: 'end', id, value: await this.handlers.call(method, params) })
     } catch (error) {
-      this.send({ type: 'error', id, reason: 'CallFailed', message: error instanceof Error ? error.message : String(error) })
+      if (error instanceof CallRefused) return this.send({ type: 'error', id, reason: error.reason, message: error.message })
+      // What failed by itself may name hosts, statements or values: only our own log is to have that.
+      this.log.error({ err: error, node: this.node.id, method }, "an agent's call failed")
+      this.send({ type: 'error', id, reason: 'CallFailed', message: `${method} failed inside the API; its log has the reason` })
     }
   }
 
