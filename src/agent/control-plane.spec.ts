@@ -24,9 +24,14 @@ describe('ControlPlane', () => {
 
   it('fewer than asked, or refused -> RequiredSecretMissing', async () => {
     await expect(over({ values: ['x'] }).values('app_a', refs, never)).rejects.toEqual(failure('RequiredSecretMissing'))
-    const refused = over(new CallFailure('CallFailed', 'b@2 is not there'))
+    const refused = over(new CallFailure('RequiredSecretMissing', 'there is no b@2'))
     await expect(refused.values('app_a', refs, never)).rejects.toEqual(failure('RequiredSecretMissing'))
     await expect(refused.credential('app_a', 'c', never)).rejects.toEqual(failure('CredentialMissing'))
+  })
+
+  it('the API fails inside -> ApiUnreachable: nobody said that the secret is not there', async () => {
+    const failed = over(new CallFailure('CallFailed', 'secretValues failed inside the API'))
+    await expect(failed.values('app_a', refs, never)).rejects.toEqual(failure('ApiUnreachable'))
   })
 
   it('no channel -> ApiUnreachable, whatever was asked', async () => {

@@ -154,7 +154,7 @@ describe('restartContainer', () => {
     await restart(spec, 1)
     expect(Date.now() - began).toBeGreaterThan(900)
     const asOther = world.act('restartContainer', { name: spec.name, graceSeconds: 1 }, { resource: 'app_other' })
-    await expect(asOther).rejects.toEqual(failure('NameTaken', false))
+    await expect(asOther).rejects.toEqual(failure('NameTaken', true))
     const none = world.act('restartContainer', { name: 'ek-none', graceSeconds: 1 }, { resource: resourceOf(spec) })
     await expect(none).rejects.toEqual(failure('NotFound', true))
   })
@@ -193,7 +193,7 @@ describe('keepLog', () => {
     await world.ensure(spec)
     expect(await logOf(spec, 10)).toBeNull()
     await expect(world.act('keepLog', { name: spec.name, lines: 1 }, { resource: 'app_other' })).rejects.toEqual(
-      failure('NameTaken', false),
+      failure('NameTaken', true),
     )
     await world.removeContainers()
     expect(await keep(spec, 10)).toEqual({ sha256: null })
