@@ -12,6 +12,9 @@ export interface ApiCalls {
   call<M extends ApiMethod>(method: M, params: ApiParams<M>): Promise<unknown>
 }
 
+/** The API had no answer: it is away, or failed inside. Anything else it says is an answer. */
+const noAnswer = new Set(['ApiUnreachable', 'CallFailed'])
+
 const valuesSchema = z.object({ values: z.array(z.string()) })
 const credentialSchema = z.object({ host: z.string(), username: z.string(), password: z.string() })
 const artifactSchema = z.object({ sha256: z.string() })
@@ -50,7 +53,7 @@ export class ControlPlane implements SecretSource, CredentialSource, ArtifactSin
       if (parsed.success) return parsed.data
     } catch (error) {
       if (!(error instanceof CallFailure)) throw error
-      throw new ActionFailure(error.reason === 'ApiUnreachable' ? error.reason : refused, error.message, true)
+      throw new ActionFailure(noAnswer.has(error.reason) ? 'ApiUnreachable' : refused, error.message, true)
     }
     throw new ActionFailure('AgentError', 'the API gave an answer of another shape', true)
   }

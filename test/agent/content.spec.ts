@@ -190,6 +190,6 @@ describe('volumes and limits', () => {
     await expect(set({ memoryBytes: null, nanoCpus: 1e15 })).rejects.toEqual(failure('ResourcesNotApplied', true))
     await expect(
       world.act('setResources', { name: spec.name, resources: { memoryBytes: less, nanoCpus: null } }, { resource: 'app_other' }),
-    ).rejects.toEqual(failure('NameTaken', false))
+    ).rejects.toEqual(failure('NameTaken', true))
   })
 })

@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -212,6 +213,20 @@ describe('ensureContainer', () => {
     expect(await world.ensure(spec)).toMatchObject({ ready: true })
     const second = world.spec(fresh(), { publishedPorts })
     await expect(world.ensure(second)).rejects.toEqual(failure('PortTaken', true, new RegExp(`held by container ${spec.name}`)))
+  })
+
+  it('a UDP port that a process holds -> named too', async () => {
+    const socket = createSocket('udp4')
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
+    const { port } = socket.address()
+    const published = { containerPort: 53, hostPort: port, hostAddress: '127.0.0.1', protocol: 'udp' as const }
+    try {
+      await expect(world.ensure(world.spec(fresh(), { publishedPorts: [published] }))).rejects.toEqual(
+        failure('PortTaken', true, new RegExp(`port ${port} is held by process ${process.pid} `)),
+      )
+    } finally {
+      socket.close()
+    }
   })
 
   it('not ready in the time it is given -> running, not ready, and its policy stays', async () => {

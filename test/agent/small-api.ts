@@ -37,7 +37,7 @@ export class SmallApi {
     try {
       send({ type: 'end', id: frame.id, value: this.answer(frame.method, frame.params) })
     } catch (error) {
-      send({ type: 'error', id: frame.id, reason: 'CallFailed', message: (error as Error).message })
+      send({ type: 'error', id: frame.id, reason: 'RequiredSecretMissing', message: (error as Error).message })
     }
   }
 

@@ -113,10 +113,10 @@ describe('runToEnd', () => {
     expect(await run(spec)).toEqual({ exitCode: 0 })
   })
 
-  it('files and secrets -> there, readable for its user', async () => {
+  it.each(['1000', '1000660000:1000660000'])('files and secrets -> there, readable for its user %s', async (user) => {
     api.secrets.set('dsn@1', 'postgres://x')
     const spec = job('test "$(cat /run/deep/dsn)" = "$DSN"', {
-      user: '1000',
+      user,
       files: [{ path: '/run/deep/dsn', mode: 0o400, content: { secret: 'dsn', version: 1 } }],
       secretEnv: [{ name: 'DSN', secret: { secret: 'dsn', version: 1 } }],
     })
@@ -154,7 +154,7 @@ describe('restartContainer', () => {
     await restart(spec, 1)
     expect(Date.now() - began).toBeGreaterThan(900)
     const asOther = world.act('restartContainer', { name: spec.name, graceSeconds: 1 }, { resource: 'app_other' })
-    await expect(asOther).rejects.toEqual(failure('NameTaken', false))
+    await expect(asOther).rejects.toEqual(failure('NameTaken', true))
     const none = world.act('restartContainer', { name: 'ek-none', graceSeconds: 1 }, { resource: resourceOf(spec) })
     await expect(none).rejects.toEqual(failure('NotFound', true))
   })
@@ -193,7 +193,7 @@ describe('keepLog', () => {
     await world.ensure(spec)
     expect(await logOf(spec, 10)).toBeNull()
     await expect(world.act('keepLog', { name: spec.name, lines: 1 }, { resource: 'app_other' })).rejects.toEqual(
-      failure('NameTaken', false),
+      failure('NameTaken', true),
     )
     await world.removeContainers()
     expect(await keep(spec, 10)).toEqual({ sha256: null })

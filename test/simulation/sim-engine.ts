@@ -12,7 +12,7 @@ import {
 import { toCreateBody, volumeLabels } from '../../src/adapters/docker/create-body.js'
 import type { ContainerSummary, ExecResult, NodeEngine } from '../../src/adapters/docker/node-engine.js'
 import type { ContainerSpec, PublishedPort, ResourceLimits, RestartPolicy } from '../../src/reconcile/action.js'
-import { belongsTo, ownerOf } from '../../src/reconcile/labels.js'
+import { belongsTo, label, ownerOf } from '../../src/reconcile/labels.js'
 import type { ContainerState } from '../../src/reconcile/observed.js'
 import type { Random } from './random.js'
 import { allImages, repositoryOf, type SimImage } from './sim-images.js'
@@ -190,6 +190,7 @@ export class SimEngine implements NodeEngine {
     this.reserved.delete(spec.name)
     if (this.life !== life) return null
     const container = this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts, true)
+    if (spec.labels[label.purpose] !== undefined) container.image = { ...image, behaviour: jobBehaviour(spec) }
     Object.assign(container, { env, limits: spec.resources, devices: spec.devices.map((d) => d.source) })
     const exitCode = spec.env.find(([name]) => name === 'EXIT_CODE')?.[1]
     if (exitCode !== undefined)
@@ -762,6 +763,11 @@ export class SimEngine implements NodeEngine {
         if (this.subscriptions.has(subscription)) subscription.onEvent(event)
       })
   }
+}
+
+/** A command that is run to its end: one called `fail` ends with 1. */
+function jobBehaviour({ command }: ContainerSpec): SimImage['behaviour'] {
+  return { readyAfterMs: null, exitAfterMs: 300, exitCode: command?.[0] === 'fail' ? 1 : 0, stopMs: 50 }
 }
 
 /** To the second, as Docker tells it, and for the first minute only. */

@@ -190,11 +190,11 @@ export class DockerodeEngine implements NodeEngine {
   }
 
   async exec(nameOrId: string, command: string[], timeoutMs: number): Promise<ExecResult> {
-    const deadline = Date.now() + timeoutMs
     const options = { Cmd: command, AttachStdout: true, AttachStderr: true }
     const exec = await this.client.call('read', readMs, (d) => d.getContainer(nameOrId).exec(options))
     const stream = await this.client.call('read', readMs, () => exec.start({}))
-    const late = setTimeout(() => stream.destroy(), Math.max(0, deadline - Date.now()))
+    // From its start on: that the engine took long to begin says nothing about the program.
+    const late = setTimeout(() => stream.destroy(), timeoutMs)
     const output = await readOutput(stream, outputBytesMost).catch(() => null)
     clearTimeout(late)
     const { Running, ExitCode, Pid, ContainerID } = await this.client.call('read', readMs, () => exec.inspect())
@@ -355,15 +355,18 @@ export class DockerodeEngine implements NodeEngine {
 
   private async namingHolder(failure: EngineFailure): Promise<EngineFailure> {
     const port = Number(/:(\d+)(?:: bind| failed)/.exec(failure.message)?.[1])
-    const holder = Number.isInteger(port) ? await this.holderOf(port).catch(() => null) : null
+    const protocol = /listen udp/.test(failure.message) ? 'udp' : 'tcp'
+    const holder = Number.isInteger(port) ? await this.holderOf(port, protocol).catch(() => null) : null
     return holder ? new EngineFailure('PortTaken', `port ${port} is held by ${holder}`, true) : failure
   }
 
-  private async holderOf(port: number): Promise<string | null> {
-    const publishing = await this.client.call('read', readMs, (d) => d.listContainers({ filters: { publish: [String(port)] } }))
+  private async holderOf(port: number, protocol: 'tcp' | 'udp'): Promise<string | null> {
+    const publishing = await this.client.call('read', readMs, (d) =>
+      d.listContainers({ filters: { publish: [`${port}/tcp`, `${port}/udp`] } }),
+    )
     const [container] = publishing
     if (container) return `container ${(container.Names[0] ?? container.Id).replace(/^\//, '')}`
-    return portHolder(port)
+    return portHolder(port, protocol)
   }
 }
 

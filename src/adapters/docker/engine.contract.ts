@@ -352,7 +352,8 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
     })
 
     it('events -> of these labels only, with name and time; told again from an earlier time on', async () => {
-      const from = Date.now() / 1000 - 0.1
+      // A simulated clock may lag behind on a busy machine.
+      const from = Date.now() / 1000 - 5
       const heard: EngineEvent[] = []
       const stop = new AbortController()
       const listening = engine.events(world.labels, from, (event) => heard.push(event), stop.signal)

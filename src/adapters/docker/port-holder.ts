@@ -1,11 +1,13 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 
-/** Kernel's number for a listening TCP socket in /proc/net/tcp. */
-const listening = '0A'
+/** Kernel's numbers in /proc/net for a listening TCP socket, and for a UDP socket that takes datagrams from anybody. */
+const listening = { tcp: '0A', udp: '07' }
 
-/** The process that listens on a TCP port of this host, in words; null when /proc does not tell. */
-export async function portHolder(port: number): Promise<string | null> {
-  const inodes = new Set([...(await listeners('/proc/net/tcp', port)), ...(await listeners('/proc/net/tcp6', port))])
+/** The process that listens on a port of this host, in words; null when /proc does not tell. */
+export async function portHolder(port: number, protocol: 'tcp' | 'udp' = 'tcp'): Promise<string | null> {
+  const state = listening[protocol]
+  const found = await Promise.all([protocol, `${protocol}6`].map((table) => listeners(`/proc/net/${table}`, port, state)))
+  const inodes = new Set(found.flat())
   if (inodes.size === 0) return null
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   for (const pid of pids) {
@@ -16,13 +18,13 @@ export async function portHolder(port: number): Promise<string | null> {
   return null
 }
 
-async function listeners(file: string, port: number): Promise<string[]> {
+async function listeners(file: string, port: number, state: string): Promise<string[]> {
   const text = await readFile(file, 'utf8').catch(() => '')
   const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
   return text
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter((f) => f[1]?.endsWith(`:${hexPort}`) && f[3] === listening)
+    .filter((f) => f[1]?.endsWith(`:${hexPort}`) && f[3] === state)
     .map((f) => f[9] ?? '')
 }
 
