@@ -11,6 +11,17 @@ export type ServeCall = (
   signal: AbortSignal,
 ) => Promise<unknown>
 
+/** The other side refused a call, or could not be asked (`ApiUnreachable`). */
+export class CallFailure extends Error {
+  constructor(
+    readonly reason: string,
+    message: string,
+  ) {
+    super(message)
+    this.name = 'CallFailure'
+  }
+}
+
 interface Outgoing {
   resolve(value: unknown): void
   reject(error: Error): void
@@ -30,7 +41,8 @@ export class PeerCalls {
   call(method: string, params: unknown): Promise<unknown> {
     const id = randomUUID()
     return new Promise((resolve, reject) => {
-      if (!this.write({ type: 'call', id, method, params })) return reject(new Error('there is no channel to the API now'))
+      if (!this.write({ type: 'call', id, method, params }))
+        return reject(new CallFailure('ApiUnreachable', 'there is no channel to the API now'))
       this.outgoing.set(id, { resolve, reject })
     })
   }
@@ -42,7 +54,7 @@ export class PeerCalls {
   }
 
   broken(why: string): void {
-    for (const { reject } of this.outgoing.values()) reject(new Error(why))
+    for (const { reject } of this.outgoing.values()) reject(new CallFailure('ApiUnreachable', why))
     this.outgoing.clear()
     for (const controller of this.incoming.values()) controller.abort()
     this.incoming.clear()
@@ -52,7 +64,7 @@ export class PeerCalls {
     const waiting = this.outgoing.get(frame.id)
     this.outgoing.delete(frame.id)
     if (frame.type === 'end') waiting?.resolve(frame.value)
-    else waiting?.reject(new Error(`${frame.reason}: ${frame.message}`))
+    else waiting?.reject(new CallFailure(frame.reason, frame.message))
   }
 
   private async answer(id: string, method: string, params: unknown): Promise<void> {

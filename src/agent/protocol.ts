@@ -46,6 +46,8 @@ export const apiMethods = {
   /** base64 of at most 64 KB → {sha256}. */
   putArtifact: z.object({ content: z.string() }),
 } as const
+export type ApiMethod = keyof typeof apiMethods
+export type ApiParams<M extends ApiMethod> = z.infer<(typeof apiMethods)[M]>
 
 export const agentFrameSchema = z.discriminatedUnion('type', [
   z.object({

@@ -149,7 +149,7 @@ describe('registryCredential', () => {
       ['refused: Forbidden', null],
     ])
     const lost = await world.application('lost', { registryCredential: 'nowhere' })
-    expect(await credential(local, lost, 'nowhere')).toMatchObject({ refused: 'RequiredSecretMissing' })
+    expect(await credential(local, lost, 'nowhere')).toMatchObject({ refused: 'CredentialMissing' })
   })
 })
 

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { LogLine } from './node-engine.js'
+import type { LogLine } from './engine.js'
 
 const headerBytes = 8
 /** A container may write gigabytes without a line end; such a line is cut. */
@@ -36,7 +36,8 @@ export async function readLogLines(
   lines.stderr.end()
 }
 
-function takeFrames(buffer: Buffer, onFrame: (stderr: boolean, bytes: Buffer) => void): Buffer<ArrayBuffer> {
+/** Takes whole frames off the beginning and answers the rest. */
+export function takeFrames(buffer: Buffer, onFrame: (stderr: boolean, bytes: Buffer) => void): Buffer<ArrayBuffer> {
   let at = 0
   while (buffer.length - at >= headerBytes) {
     const end = at + headerBytes + buffer.readUInt32BE(at + 4)

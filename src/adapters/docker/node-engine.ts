@@ -5,8 +5,10 @@ import type { Engine } from './engine.js'
 export interface NodeEngine extends Engine {
   /** One cheap call for any number of containers; `list` costs one more call a container. */
   summaries(labels: Record<string, string>): Promise<ContainerSummary[]>
-  /** Lines of one container, oldest first; ends with the container unless it is only read to its present end. */
-  logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void>
+  /** Runs a command beside the container's own program, as its user, until it ends or `timeoutMs` are over. */
+  exec(nameOrId: string, command: string[], timeoutMs: number): Promise<ExecResult>
+  /** Whether a command that was not waited for any longer still runs. */
+  execRuns(execId: string): Promise<boolean>
   /** Creates a container of our own on the node, such as its resolver. Fails like `create`. */
   createSystem(spec: SystemContainerSpec, network: SystemNetwork): Promise<{ id: string }>
   /** Ids of all images that any container on this engine uses, ours or not. */
@@ -29,17 +31,12 @@ export interface ContainerSummary {
   upSeconds: number | null
 }
 
-export interface LogOptions {
-  follow: boolean
-  tail: number | null
-  sinceMs: number | null
-}
-
-export interface LogLine {
-  stream: 'stdout' | 'stderr'
-  /** RFC 3339 with nanoseconds, as the engine keeps it. */
-  at: string
-  text: string
+export interface ExecResult {
+  execId: string
+  /** null: it did not end in its time. */
+  exitCode: number | null
+  /** The beginning of what it wrote, both streams as they came. */
+  output: string
 }
 
 export interface SystemContainerSpec {

@@ -14,7 +14,7 @@ import { Vault } from '../secret/vault.service.js'
 /** Why a call is not served, in a word for the agent and a sentence for people. Never holds a value. */
 export class CallRefused extends Error {
   constructor(
-    readonly reason: 'Forbidden' | 'RequiredSecretMissing' | 'SecretUnreadable' | 'ArtifactTooBig' | 'NotFound' | 'UnknownMethod' | 'BadParams',
+    readonly reason: 'Forbidden' | 'RequiredSecretMissing' | 'CredentialMissing' | 'SecretUnreadable' | 'ArtifactTooBig' | 'NotFound' | 'UnknownMethod' | 'BadParams',
     message: string,
   ) {
     super(message)
@@ -90,7 +90,7 @@ export class AgentCalls {
       case 'forbidden':
         return this.refuse(context, resource, 'Forbidden', forbiddenBecause(resource, result.served ? told : null))
       case 'missing':
-        return this.refuse(context, resource, 'RequiredSecretMissing', `there is no ${told}`)
+        return this.refuse(context, resource, 'CredentialMissing', `there is no ${told}`)
     }
   }
 
