@@ -49,8 +49,9 @@ export class SecretWorld {
 
   async endpoint(resourceId: string, release: number, node = this.api.initialised.node.id): Promise<void> {
     const address = `10.192.${randomBytes(1)[0]}.${randomBytes(1)[0]}`
+    const at = new Date()
     await this.api.db.endpoint.create({
-      data: { resourceId, release, replica: 0, node, address, state: 'ready', createdAt: new Date() },
+      data: { resourceId, release, replica: 0, node, address, state: 'ready', stateAt: at, createdAt: at },
     })
   }
 }
