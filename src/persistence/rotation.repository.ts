@@ -40,7 +40,9 @@ async function resealSecrets(tx: Transaction, currentKeyId: string, reseal: Rese
   const rows = await tx.$queryRaw<({ secretId: string; version: number } & SealedValue)[]>`
     SELECT "secretId", version, "keyId", sealed FROM "SecretVersion" WHERE "keyId" <> ${currentKeyId}
     ORDER BY "secretId", version LIMIT ${batchRows} FOR NO KEY UPDATE`
-  const fresh = rows.map(({ secretId, version, ...old }) => base64(reseal({ ...old, place: secretPlace(secretId, version) }), currentKeyId))
+  const fresh = rows.map(({ secretId, version, ...old }) =>
+    base64(reseal({ ...old, place: secretPlace(secretId, version) }), currentKeyId),
+  )
   await tx.$executeRaw`
     UPDATE "SecretVersion" v SET "keyId" = ${currentKeyId}, sealed = decode(f.sealed, 'base64')
     FROM unnest(${rows.map((r) => r.secretId)}::text[], ${rows.map((r) => r.version)}::int[], ${fresh}::text[]) AS f("secretId", version, sealed)

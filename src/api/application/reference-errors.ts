@@ -9,7 +9,11 @@ type ApplicationError = UserErrorValue<ApplicationCode>
 type Change = (spec: unknown, resource: ResourceRow) => { spec: ApplicationSpec } | { refused: ApplicationError[] }
 
 /** What a spec names and its project does not have; null when there is nothing to say. */
-export async function referenceErrors(tx: Transaction, projectId: string, spec: ApplicationSpec): Promise<ApplicationError[] | null> {
+export async function referenceErrors(
+  tx: Transaction,
+  projectId: string,
+  spec: ApplicationSpec,
+): Promise<ApplicationError[] | null> {
   const unknown = await unknownReferences(tx, projectId, spec)
   return unknown.length === 0 ? null : unknown.map(toError)
 }
