@@ -43,8 +43,10 @@ export function rotateKey({ db, file, now, onFile = () => {}, onBatch = () => {}
     let resealed = 0
     const context = { actor: 'key-rotate', ability: 'admin', operation: 'keyRotate', now }
     do {
-      for (let some = -1; some !== 0; ) {
-        some = await rows.resealSome(keyId, ({ place, ...old }) => ring.seal(ring.open({ ...old, sealed: Buffer.from(old.sealed) }, place), place))
+      for (let some = -1; some !== 0;) {
+        some = await rows.resealSome(keyId, ({ place, ...old }) =>
+          ring.seal(ring.open({ ...old, sealed: Buffer.from(old.sealed) }, place), place),
+        )
         resealed += some
         if (some > 0) onBatch(resealed)
       }

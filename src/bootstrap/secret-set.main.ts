@@ -14,9 +14,13 @@ try {
   const [project, name, ...more] = positionals
   if (project === undefined || name === undefined || more.length > 0) throw new Error(usage)
   if (values.file === undefined && process.stdin.isTTY) console.error('Reading the value from the terminal; Ctrl-D ends it.')
-  const value = await (values.file === undefined ? buffer(process.stdin) : readFile(resolve(process.env['INIT_CWD'] ?? '.', values.file)))
+  const value = await (values.file === undefined
+    ? buffer(process.stdin)
+    : readFile(resolve(process.env['INIT_CWD'] ?? '.', values.file)))
   const { version, bytes } = await setSecret({ settings: readSettings(), project, name, value })
-  console.log(`Secret ${name} of project ${project} is at version ${version} now: ${bytes} bytes${value.at(-1) === 0x0a ? ', the last of which ends a line' : ''}.`)
+  console.log(
+    `Secret ${name} of project ${project} is at version ${version} now: ${bytes} bytes${value.at(-1) === 0x0a ? ', the last of which ends a line' : ''}.`,
+  )
 } catch (error) {
   console.error(reasonOf(error))
   process.exitCode = 1

@@ -42,7 +42,8 @@ function askWith(url: string, token: string) {
       throw new Error(`the API at ${url} does not answer: is Evenkeel running?`, { cause: error })
     })
     const { data, errors } = (await response.json().catch(() => ({}))) as Answer
-    if (!data || errors) throw new Error(errors?.map((e) => e.message).join('; ') ?? `the API at ${url} answers with ${response.status}`)
+    if (!data || errors)
+      throw new Error(errors?.map((e) => e.message).join('; ') ?? `the API at ${url} answers with ${response.status}`)
     return data
   }
 }

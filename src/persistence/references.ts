@@ -56,11 +56,22 @@ async function unknownSecrets(tx: Transaction, projectId: string, named: SecretR
   })
 }
 
-async function unknownCredential(tx: Transaction, projectId: string, { registryCredential: name }: ApplicationSpec): Promise<UnknownReference[]> {
+async function unknownCredential(
+  tx: Transaction,
+  projectId: string,
+  { registryCredential: name }: ApplicationSpec,
+): Promise<UnknownReference[]> {
   if (name === undefined) return []
   const found = await tx.registryCredential.findUnique({ where: { projectId_name: { projectId, name } }, select: { id: true } })
   if (found) return []
-  return [{ what: 'registryCredential', path: ['registryCredential'], name, known: await someNames((query) => tx.registryCredential.findMany(query), projectId) }]
+  return [
+    {
+      what: 'registryCredential',
+      path: ['registryCredential'],
+      name,
+      known: await someNames((query) => tx.registryCredential.findMany(query), projectId),
+    },
+  ]
 }
 
 interface NameQuery {

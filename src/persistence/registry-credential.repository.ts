@@ -47,7 +47,15 @@ export type CredentialHandOut =
   | { outcome: 'forbidden'; served: boolean }
   | { outcome: 'missing' }
 
-const credentialColumns = { id: true, projectId: true, name: true, host: true, username: true, createdAt: true, updatedAt: true } as const
+const credentialColumns = {
+  id: true,
+  projectId: true,
+  name: true,
+  host: true,
+  username: true,
+  createdAt: true,
+  updatedAt: true,
+} as const
 
 export class RegistryCredentialRepository {
   constructor(private readonly db: Database) {}

@@ -40,11 +40,13 @@ async function resealSecrets(tx: Transaction, currentKeyId: string, reseal: Rese
   const rows = await tx.$queryRaw<({ secretId: string; version: number } & SealedValue)[]>`
     SELECT "secretId", version, "keyId", sealed FROM "SecretVersion" WHERE "keyId" <> ${currentKeyId}
     ORDER BY "secretId", version LIMIT ${batchRows} FOR NO KEY UPDATE`
-  for (const { secretId, version, keyId, sealed } of rows) {
-    const fresh = reseal({ keyId, sealed, place: secretPlace(secretId, version) })
-    const where = { secretId_version: { secretId, version } }
-    await tx.secretVersion.update({ where, data: dataOf(fresh), select: { version: true } })
-  }
+  const fresh = rows.map(({ secretId, version, ...old }) =>
+    base64(reseal({ ...old, place: secretPlace(secretId, version) }), currentKeyId),
+  )
+  await tx.$executeRaw`
+    UPDATE "SecretVersion" v SET "keyId" = ${currentKeyId}, sealed = decode(f.sealed, 'base64')
+    FROM unnest(${rows.map((r) => r.secretId)}::text[], ${rows.map((r) => r.version)}::int[], ${fresh}::text[]) AS f("secretId", version, sealed)
+    WHERE v."secretId" = f."secretId" AND v.version = f.version`
   return rows.length
 }
 
@@ -52,13 +54,15 @@ async function resealCredentials(tx: Transaction, currentKeyId: string, reseal: 
   const rows = await tx.$queryRaw<({ id: string } & SealedValue)[]>`
     SELECT id, "keyId", sealed FROM "RegistryCredential" WHERE "keyId" <> ${currentKeyId}
     ORDER BY id LIMIT ${batchRows} FOR NO KEY UPDATE`
-  for (const { id, keyId, sealed } of rows) {
-    const fresh = reseal({ keyId, sealed, place: credentialPlace(id) })
-    await tx.registryCredential.update({ where: { id }, data: dataOf(fresh), select: { id: true } })
-  }
+  const fresh = rows.map(({ id, ...old }) => base64(reseal({ ...old, place: credentialPlace(id) }), currentKeyId))
+  await tx.$executeRaw`
+    UPDATE "RegistryCredential" c SET "keyId" = ${currentKeyId}, sealed = decode(f.sealed, 'base64')
+    FROM unnest(${rows.map((r) => r.id)}::text[], ${fresh}::text[]) AS f(id, sealed) WHERE c.id = f.id`
   return rows.length
 }
 
-function dataOf({ keyId, sealed }: SealedValue) {
-  return { keyId, sealed: Uint8Array.from(sealed) }
+/** Arrays of bytes do not pass through the query interface; text does. */
+function base64({ keyId, sealed }: SealedValue, currentKeyId: string): string {
+  if (keyId !== currentKeyId) throw new Error(`a value was sealed with key ${keyId} instead of ${currentKeyId}`)
+  return Buffer.from(sealed).toString('base64')
 }

@@ -32,7 +32,11 @@ export const credentialPlace = (credentialId: string): string => `RegistryCreden
  * Seals under a key that cannot be dropped before this transaction ends: a rotation deletes the key's row before it
  * counts what names the key, and waits here.
  */
-export async function sealUnderKnownKey(tx: Transaction, value: SealableValue, place: string): Promise<{ keyId: string; sealed: Uint8Array<ArrayBuffer> }> {
+export async function sealUnderKnownKey(
+  tx: Transaction,
+  value: SealableValue,
+  place: string,
+): Promise<{ keyId: string; sealed: Uint8Array<ArrayBuffer> }> {
   const { keyId, sealed } = value.seal(place)
   const known = await tx.$queryRaw<object[]>`SELECT 1 AS known FROM "KeyCheck" WHERE "keyId" = ${keyId} FOR KEY SHARE`
   if (known.length === 0) refuse({ outcome: 'keyNotKnown', keyId } satisfies KeyNotKnown)

@@ -14,7 +14,9 @@ export interface SecretUse {
 
 /** What a spec or a template names: the entries of `secretEnv` and `files`, as jsonb. */
 export const entriesOf = (column: string): Prisma.Sql =>
-  Prisma.raw(`jsonb_array_elements(coalesce(${column} -> 'secretEnv', '[]'::jsonb) || coalesce(${column} -> 'files', '[]'::jsonb))`)
+  Prisma.raw(
+    `jsonb_array_elements(coalesce(${column} -> 'secretEnv', '[]'::jsonb) || coalesce(${column} -> 'files', '[]'::jsonb))`,
+  )
 
 /** Specs of applications that are being deleted count no more: nothing new is made of them. */
 export function usesOf(db: Database | Transaction, secretIds: readonly string[]): Promise<SecretUse[]> {

@@ -5,7 +5,14 @@ import { newSecretId } from './id.js'
 import { servedOn } from './node-access.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
 import type { DueResource } from './pass-store.js'
-import { sealUnderKnownKey, secretPlace, type KeyNotKnown, type PlacedValue, type SealableValue, type SealedValue } from './sealed.js'
+import {
+  sealUnderKnownKey,
+  secretPlace,
+  type KeyNotKnown,
+  type PlacedValue,
+  type SealableValue,
+  type SealedValue,
+} from './sealed.js'
 import { entriesOf, usesOf, type SecretUse } from './secret-uses.js'
 import { auditIdle, auditPlain, transact, type WriteContext } from './write.js'
 
@@ -79,7 +86,11 @@ export class SecretRepository {
   }
 
   /** Makes a new version, unless the newest one holds this very value: setting twice restarts nothing. */
-  set({ projectId, name }: { projectId: string; name: string }, value: SealableValue, context: WriteContext): Promise<SecretSetResult> {
+  set(
+    { projectId, name }: { projectId: string; name: string },
+    value: SealableValue,
+    context: WriteContext,
+  ): Promise<SecretSetResult> {
     return transact<SecretSetResult>(this.db, async (tx) => {
       // Not the stronger lock: specs of the project may be written meanwhile.
       const [project] = await tx.$queryRaw<object[]>`SELECT id FROM "Project" WHERE id = ${projectId} FOR NO KEY UPDATE`
@@ -95,7 +106,10 @@ export class SecretRepository {
       const version = (newest?.version ?? 0) + 1
       const sealed = await sealUnderKnownKey(tx, value, secretPlace(id, version))
       const secret = known ?? (await tx.secret.create({ data: { id, projectId, name, createdAt }, select: secretColumns }))
-      await tx.secretVersion.create({ data: { secretId: id, version, createdBy, createdAt, ...sealed }, select: { version: true } })
+      await tx.secretVersion.create({
+        data: { secretId: id, version, createdBy, createdAt, ...sealed },
+        select: { version: true },
+      })
       await auditPlain(tx, context, id, newest && { name, version: newest.version }, { name, version })
       return { outcome: 'set', secret, due: await makeDue(tx, projectId, followsNewest(name), createdAt) }
     })
@@ -107,7 +121,11 @@ export class SecretRepository {
       if (!secret) return { outcome: 'notFound' }
       const uses = await usesOf(tx, [id])
       if (uses.length > 0) return { outcome: 'inUse', uses }
-      const versions = await tx.secretVersion.findMany({ where: { secretId: id }, orderBy: { version: 'asc' }, select: { version: true } })
+      const versions = await tx.secretVersion.findMany({
+        where: { secretId: id },
+        orderBy: { version: 'asc' },
+        select: { version: true },
+      })
       await tx.secret.delete({ where: { id }, select: { id: true } })
       await auditPlain(tx, context, id, { name: secret.name, versions: versions.map((v) => v.version) }, null)
       return { outcome: 'deleted', secret }
@@ -118,7 +136,10 @@ export class SecretRepository {
     return transact<SecretVersionDeleteResult>(this.db, async (tx) => {
       const secret = await lockAgainstUse(tx, id)
       if (!secret) return { outcome: 'notFound' }
-      const found = await tx.secretVersion.findUnique({ where: { secretId_version: { secretId: id, version } }, select: { version: true } })
+      const found = await tx.secretVersion.findUnique({
+        where: { secretId_version: { secretId: id, version } },
+        select: { version: true },
+      })
       if (!found) return { outcome: 'versionNotFound' }
       if ((await newestVersion(tx, id))?.version === version) return { outcome: 'newest' }
       const uses = (await usesOf(tx, [id])).filter((u) => u.version === version)

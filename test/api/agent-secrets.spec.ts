@@ -61,14 +61,24 @@ describe('secretValues', () => {
       actor: api.initialised.node.id,
       operation: 'secretValues',
       outcome: 'ok',
-      after: { refs: [{ secret: 'key', version: 3 }, { secret: 'key', version: 1 }, { secret: 'key', version: 2 }] },
+      after: {
+        refs: [
+          { secret: 'key', version: 3 },
+          { secret: 'key', version: 1 },
+          { secret: 'key', version: 2 },
+        ],
+      },
     })
   })
 
   it('what nothing of the resource names -> Forbidden, none of it handed out', async () => {
     const id = await world.application('modest', { secretEnv: [{ name: 'A', secret: 'key' }] })
     await world.release(id, 1, { secretEnv: [{ name: 'A', secret: 'key', version: 1 }] })
-    for (const ref of [['unnamed', 1], ['key', 2], ['none', 1]] as [string, number][])
+    for (const ref of [
+      ['unnamed', 1],
+      ['key', 2],
+      ['none', 1],
+    ] as [string, number][])
       expect(await secretValues(local, id, ['key', 1], ref)).toEqual({
         refused: 'Forbidden',
         message: `neither a release nor the spec of ${id} names version ${ref[1]} of secret ${ref[0]}`,
@@ -77,9 +87,18 @@ describe('secretValues', () => {
   })
 
   it('a version that is named and not there -> RequiredSecretMissing', async () => {
-    const id = await world.application('waiting', { secretEnv: [{ name: 'A', secret: 'gone' }, { name: 'B', secret: 'key' }] })
+    const id = await world.application('waiting', {
+      secretEnv: [
+        { name: 'A', secret: 'gone' },
+        { name: 'B', secret: 'key' },
+      ],
+    })
     await world.release(id, 1, { secretEnv: [{ name: 'A', secret: 'gone', version: 4 }] })
-    for (const [secret, version] of [['gone', 4], ['gone', 1], ['key', 9]] as [string, number][])
+    for (const [secret, version] of [
+      ['gone', 4],
+      ['gone', 1],
+      ['key', 9],
+    ] as [string, number][])
       expect(await secretValues(local, id, [secret, version])).toEqual({
         refused: 'RequiredSecretMissing',
         message: `there is no version ${version} of secret ${secret}`,
@@ -87,11 +106,17 @@ describe('secretValues', () => {
   })
 
   it('a node without endpoint and placement -> Forbidden; with either -> values', async () => {
-    const id = await world.application('placed', { secretEnv: [{ name: 'A', secret: 'key', version: 1 }], placement: { node: 'other' } })
+    const id = await world.application('placed', {
+      secretEnv: [{ name: 'A', secret: 'key', version: 1 }],
+      placement: { node: 'other' },
+    })
     const unplaced = await world.application('unplaced', { secretEnv: [{ name: 'A', secret: 'key', version: 1 }] })
     expect(await secretValues(other, id, ['key', 1])).toEqual({ values: ['one'] })
     expect(await secretValues(other, unplaced, ['key', 1])).toMatchObject({ refused: 'Forbidden' })
-    expect(await secretValues(local, id, ['key', 1])).toMatchObject({ refused: 'Forbidden', message: `${id} is no application that this node runs` })
+    expect(await secretValues(local, id, ['key', 1])).toMatchObject({
+      refused: 'Forbidden',
+      message: `${id} is no application that this node runs`,
+    })
     await world.release(id, 1, {})
     await world.endpoint(id, 1)
     await world.release(unplaced, 1, {})
@@ -110,19 +135,24 @@ describe('secretValues', () => {
 
   it('a value that does not open -> SecretUnreadable, and never garbage', async () => {
     const { secret } = await world.secretSet('damaged', 'x')
-    await api.db.secretVersion.updateMany({ where: { secretId: secret.id }, data: { sealed: Uint8Array.from({ length: 40 }, () => 7) } })
+    await api.db.secretVersion.updateMany({
+      where: { secretId: secret.id },
+      data: { sealed: Uint8Array.from({ length: 40 }, () => 7) },
+    })
     const id = await world.application('damaged', { secretEnv: [{ name: 'A', secret: 'damaged' }] })
     expect(await secretValues(local, id, ['damaged', 1])).toMatchObject({ refused: 'SecretUnreadable' })
   })
 
-  it.each([{}, { resource: 'x', refs: [{ secret: 'key' }] }, { resource: 'x\0', refs: [] }, { resource: 'x', refs: 'VERY-SECRET' }])(
-    'params %j -> BadParams, which repeats none of them',
-    async (params) => {
-      const answer = await local.call('secretValues', params)
-      expect(answer).toMatchObject({ refused: 'BadParams' })
-      expect(JSON.stringify(answer)).not.toContain('VERY')
-    },
-  )
+  it.each([
+    {},
+    { resource: 'x', refs: [{ secret: 'key' }] },
+    { resource: 'x\0', refs: [] },
+    { resource: 'x', refs: 'VERY-SECRET' },
+  ])('params %j -> BadParams, which repeats none of them', async (params) => {
+    const answer = await local.call('secretValues', params)
+    expect(answer).toMatchObject({ refused: 'BadParams' })
+    expect(JSON.stringify(answer)).not.toContain('VERY')
+  })
 
   it('a call that fails by itself -> told without its reason', async () => {
     const answer = await local.call('secretValues', { resource: 'x', refs: [{ secret: 'key', version: 2 ** 40 }] })
@@ -140,8 +170,15 @@ describe('registryCredential', () => {
 
   it('the one that the spec names -> host, username and password, audited without it', async () => {
     const id = await world.application('pulling', { registryCredential: 'hub' })
-    expect(await credential(local, id, 'hub')).toEqual({ host: 'registry.example.org:5000', username: 'robot', password: 'p@s/s:w?r#d%41&' })
-    expect(await credential(local, id, 'spare')).toMatchObject({ refused: 'Forbidden', message: expect.stringContaining('spare') })
+    expect(await credential(local, id, 'hub')).toEqual({
+      host: 'registry.example.org:5000',
+      username: 'robot',
+      password: 'p@s/s:w?r#d%41&',
+    })
+    expect(await credential(local, id, 'spare')).toMatchObject({
+      refused: 'Forbidden',
+      message: expect.stringContaining('spare'),
+    })
     expect(await credential(other, id, 'hub')).toMatchObject({ refused: 'Forbidden' })
     expect((await entries(id)).map((e) => [e.outcome, e.after])).toEqual([
       ['ok', { registryCredential: 'hub', host: 'registry.example.org:5000', username: 'robot' }],
@@ -149,7 +186,7 @@ describe('registryCredential', () => {
       ['refused: Forbidden', null],
     ])
     const lost = await world.application('lost', { registryCredential: 'nowhere' })
-    expect(await credential(local, lost, 'nowhere')).toMatchObject({ refused: 'RequiredSecretMissing' })
+    expect(await credential(local, lost, 'nowhere')).toMatchObject({ refused: 'CredentialMissing' })
   })
 })
 

@@ -208,7 +208,7 @@ describe('master key', () => {
     await start()
     await db.project.create({ data: { id: 'p', name: 'p' } })
     await db.secret.create({
-      data: { id: 's', projectId: 'p', name: 'n', versions: { create: { version: 1, keyId: 'k1', sealed: new Uint8Array(1) } } },
+      data: { id: 's', projectId: 'prj_platform', name: 'n', versions: { create: { version: 1, keyId: 'k1', sealed: new Uint8Array(1) } } },
     })
     await db.keyCheck.deleteMany()
     await unlink(key())

@@ -134,9 +134,14 @@ describe('rotateKey', () => {
     const answers: boolean[] = []
     RotationRepository.prototype.dropOtherKeys = async function (...args) {
       if (answers.length === 0) {
-        const { secretId, version } = await api.db.secretVersion.findFirstOrThrow({ where: { secret: { name: 's0' }, version: 1 } })
+        const { secretId, version } = await api.db.secretVersion.findFirstOrThrow({
+          where: { secret: { name: 's0' }, version: 1 },
+        })
         const { keyId, sealed } = old.seal(Buffer.from('value 0'), secretPlace(secretId, version))
-        await api.db.secretVersion.update({ where: { secretId_version: { secretId, version } }, data: { keyId, sealed: Uint8Array.from(sealed) } })
+        await api.db.secretVersion.update({
+          where: { secretId_version: { secretId, version } },
+          data: { keyId, sealed: Uint8Array.from(sealed) },
+        })
       }
       const answer = await drop.apply(this, args)
       answers.push(answer)
@@ -161,7 +166,9 @@ describe('a copy of the key file that was left behind', () => {
     const left = await startApiOn(() => stale)
     try {
       const answer = await left.secretSet('late', 'x')
-      expect(answer).toMatchObject([{ extensions: { code: 'NOT_AVAILABLE' }, message: expect.stringContaining('bring its copy of the key file up to date') }])
+      expect(answer).toMatchObject([
+        { extensions: { code: 'NOT_AVAILABLE' }, message: expect.stringContaining('bring its copy of the key file up to date') },
+      ])
       expect(await api.db.secret.count({ where: { name: 'late' } })).toBe(0)
     } finally {
       await left.stop()
@@ -170,7 +177,11 @@ describe('a copy of the key file that was left behind', () => {
 
   /** Another API process over the same database, whose key file reads as given. */
   async function startApiOn(read: () => string) {
-    const second = await startApi({ database: api.db, databaseUrl: api.databaseUrl, keys: new KeyFile('copy of master.key', read) })
+    const second = await startApi({
+      database: api.db,
+      databaseUrl: api.databaseUrl,
+      keys: new KeyFile('copy of master.key', read),
+    })
     const query = `mutation ($input: SecretSetInput!) { secretSet(input: $input) { userErrors { code } } }`
     return {
       stop: () => second.stop(),

@@ -16,7 +16,12 @@ const forms = planted.flatMap((value) => [
   JSON.stringify(value).slice(1, -1),
   encodeURIComponent(value),
   // Base64 of a part of a longer text begins at any of three places.
-  ...[0, 1, 2].map((shift) => Buffer.from(`${'x'.repeat(shift)}${value}`).toString('base64').slice(shift === 0 ? 0 : 4).replace(/.{0,4}=*$/, '')),
+  ...[0, 1, 2].map((shift) =>
+    Buffer.from(`${'x'.repeat(shift)}${value}`)
+      .toString('base64')
+      .slice(shift === 0 ? 0 : 4)
+      .replace(/.{0,4}=*$/, ''),
+  ),
   Buffer.from(value).toString('hex'),
 ])
 
@@ -55,8 +60,22 @@ async function rows(): Promise<Record<string, string>> {
     api.db.secret.findMany(),
     api.db.setting.findMany(),
   ])
-  const names = ['Event', 'AuditEntry', 'Release', 'Revision', 'Resource', 'Condition', 'ConditionTransition', 'ActionFailure', 'IdempotencyKey', 'Secret', 'Setting']
-  return Object.fromEntries(names.map((name, at) => [name, JSON.stringify(tables[at], (_k, v: unknown) => (typeof v === 'bigint' ? String(v) : v))]))
+  const names = [
+    'Event',
+    'AuditEntry',
+    'Release',
+    'Revision',
+    'Resource',
+    'Condition',
+    'ConditionTransition',
+    'ActionFailure',
+    'IdempotencyKey',
+    'Secret',
+    'Setting',
+  ]
+  return Object.fromEntries(
+    names.map((name, at) => [name, JSON.stringify(tables[at], (_k, v: unknown) => (typeof v === 'bigint' ? String(v) : v))]),
+  )
 }
 
 const everything = `query ($p: ID!) {
@@ -73,7 +92,11 @@ describe('a planted secret', () => {
     await world.secretSet('key', { valueBase64: Buffer.from(two).toString('base64') })
     await world.credentialSet('hub', { password })
     const secretEnv = [{ name: 'KEY', secret: 'key' }]
-    const id = await world.application('web', { secretEnv, files: [{ path: '/k', secret: 'key', version: 1 }], registryCredential: 'hub' })
+    const id = await world.application('web', {
+      secretEnv,
+      files: [{ path: '/k', secret: 'key', version: 1 }],
+      registryCredential: 'hub',
+    })
     await passOf(id)
 
     const agent = new FakeAgent(api.url, readAgentConfig(api.initialised.agentConfigFile).channelToken)
@@ -147,7 +170,10 @@ describe('a planted secret', () => {
     const store = new PostgresPassStore(api.db, { dnsTtlSeconds: 5 })
     const claimed = await store.claim(id)
     expect(claimed).not.toBeNull()
-    await world.release(id, 1, { secretEnv: [{ name: 'KEY', secret: 'key', version: 2 }], files: [{ path: '/k', secret: 'key', version: 1 }] })
+    await world.release(id, 1, {
+      secretEnv: [{ name: 'KEY', secret: 'key', version: 2 }],
+      files: [{ path: '/k', secret: 'key', version: 1 }],
+    })
     await world.endpoint(id, 1)
     await api.db.resource.update({ where: { id }, data: { decision: JSON.parse(JSON.stringify(claimed)) } })
     expect(JSON.stringify(claimed)).toContain('"secretVersions":{"key":2}')

@@ -32,7 +32,10 @@ describe('setSecret', () => {
     ['too much', 'shop', 'n', 'x'.repeat(65_537), 'the value must have at most 65536 bytes'],
     ['far too much', 'shop', 'n', 'x'.repeat(2 ** 21), 'longer than'],
   ])('%s -> one sentence, without the value', async (_what, project, name, value, words) => {
-    const error = await set(project, name, value).then(() => null, (e: Error) => e)
+    const error = await set(project, name, value).then(
+      () => null,
+      (e: Error) => e,
+    )
     expect(error?.message).toContain(words)
     expect(error?.message.length).toBeLessThan(300)
   })

@@ -10,7 +10,9 @@ export class SecretWorld {
   ) {}
 
   static async make(api: ApiUnderTest, name = `p${randomBytes(6).toString('hex')}`): Promise<SecretWorld> {
-    const { data } = await api.graphql(`mutation ($name: String!) { projectCreate(input: { name: $name }) { project { id } } }`, { name })
+    const { data } = await api.graphql(`mutation ($name: String!) { projectCreate(input: { name: $name }) { project { id } } }`, {
+      name,
+    })
     return new SecretWorld(api, data.projectCreate.project.id)
   }
 
@@ -27,9 +29,18 @@ export class SecretWorld {
   }
 
   credentialSet(name: string, more: object = {}): Promise<any> {
-    const input = { projectId: this.projectId, name, host: 'registry.example.org:5000', username: 'robot', password: 'pa$$ w"ord', ...more }
+    const input = {
+      projectId: this.projectId,
+      name,
+      host: 'registry.example.org:5000',
+      username: 'robot',
+      password: 'pa$$ w"ord',
+      ...more,
+    }
     const fields = 'registryCredential { id name host username } userErrors { field code message }'
-    return this.ask(`mutation ($input: RegistryCredentialSetInput!) { registryCredentialSet(input: $input) { ${fields} } }`, { input })
+    return this.ask(`mutation ($input: RegistryCredentialSetInput!) { registryCredentialSet(input: $input) { ${fields} } }`, {
+      input,
+    })
   }
 
   /** As a mutation that knows every field of a spec would write it. */
@@ -44,7 +55,9 @@ export class SecretWorld {
   async release(resourceId: string, number: number, template: object): Promise<void> {
     const image = { image: 'nginx', resolvedImage: 'sha256:1', resolvedFrom: 'image-id' }
     const hashes = { hash: `h${number}`, templateHash: 't' }
-    await this.api.db.release.create({ data: { resourceId, number, generation: 1, template, createdAt: new Date(), ...image, ...hashes } })
+    await this.api.db.release.create({
+      data: { resourceId, number, generation: 1, template, createdAt: new Date(), ...image, ...hashes },
+    })
   }
 
   async endpoint(resourceId: string, release: number, node = this.api.initialised.node.id): Promise<void> {

@@ -17,7 +17,8 @@ beforeEach(async () => {
 })
 
 const usedBy = 'usedBy { applicationName release version }'
-const list = () => world.ask(`query ($p: ID!) { secrets(projectId: $p) { nodes { id name versions { version ${usedBy} } ${usedBy} } } }`)
+const list = () =>
+  world.ask(`query ($p: ID!) { secrets(projectId: $p) { nodes { id name versions { version ${usedBy} } ${usedBy} } } }`)
 const secretDelete = (id: string) =>
   world.ask(`mutation ($id: ID!) { secretDelete(id: $id) { deletedId userErrors { field code message } } }`, { id })
 const versionDelete = (id: string, version: number) =>
@@ -33,14 +34,20 @@ async function dueAfter(change: () => Promise<unknown>): Promise<string[]> {
   const later = new Date('2100-01-01')
   await api.db.resource.updateMany({ where: { projectId: world.projectId }, data: { nextPassDueAt: later } })
   await change()
-  const due = await api.db.resource.findMany({ where: { projectId: world.projectId, nextPassDueAt: { not: later } }, orderBy: { name: 'asc' } })
+  const due = await api.db.resource.findMany({
+    where: { projectId: world.projectId, nextPassDueAt: { not: later } },
+    orderBy: { name: 'asc' },
+  })
   return due.map((r) => r.name)
 }
 
 describe('secretSet', () => {
   it('first -> version 1; another value -> version 2; the same again -> nothing new', async () => {
     const first = await world.secretSet('db-password', 'one')
-    expect(first).toMatchObject({ userErrors: [], secret: { name: 'db-password', versions: [{ version: 1, createdBy: 'tok_owner' }] } })
+    expect(first).toMatchObject({
+      userErrors: [],
+      secret: { name: 'db-password', versions: [{ version: 1, createdBy: 'tok_owner' }] },
+    })
     const second = await world.secretSet('db-password', { valueBase64: Buffer.from('two').toString('base64') })
     expect(second.secret.versions.map((v: { version: number }) => v.version)).toEqual([2, 1])
     expect(await world.secretSet('db-password', 'two')).toEqual(second)
@@ -58,7 +65,10 @@ describe('secretSet', () => {
     const [one, two] = await api.db.secretVersion.findMany({ where: { secretId: secret.id }, orderBy: { version: 'asc' } })
     expect(Buffer.from(one?.sealed ?? []).includes('S3CR3T')).toBe(false)
     expect(two?.keyId).toBe((await api.db.keyCheck.findFirst())?.keyId)
-    await api.db.secretVersion.updateMany({ where: { secretId: secret.id, version: 2 }, data: { sealed: Uint8Array.from(one?.sealed ?? []) } })
+    await api.db.secretVersion.updateMany({
+      where: { secretId: secret.id, version: 2 },
+      data: { sealed: Uint8Array.from(one?.sealed ?? []) },
+    })
     // What does not open any more is replaced by what is given.
     expect((await world.secretSet('sealed', 'S3CR3T-abc$1')).secret.versions).toHaveLength(3)
   })
@@ -109,9 +119,15 @@ describe('usedBy', () => {
   it('specs and releases that still have replicas -> named with the version that they use', async () => {
     const { secret } = await world.secretSet('key', 'one')
     await world.secretSet('key', 'two')
-    const web = await world.application('web', { secretEnv: [{ name: 'A', secret: 'key' }, { name: 'B', secret: 'key' }] })
+    const web = await world.application('web', {
+      secretEnv: [
+        { name: 'A', secret: 'key' },
+        { name: 'B', secret: 'key' },
+      ],
+    })
     await world.application('api', { files: [{ path: '/k', secret: 'key', version: 1 }] })
-    for (const number of [1, 2, 3]) await world.release(web, number, { secretEnv: [{ name: 'A', secret: 'key', version: number === 3 ? 2 : 1 }] })
+    for (const number of [1, 2, 3])
+      await world.release(web, number, { secretEnv: [{ name: 'A', secret: 'key', version: number === 3 ? 2 : 1 }] })
     await world.endpoint(web, 2)
     await world.endpoint(web, 3)
     const other = await SecretWorld.make(api)
@@ -172,7 +188,12 @@ describe('secretDelete', () => {
     expect((await secretDelete(secret.id)).userErrors).toMatchObject([{ code: 'NOT_FOUND' }])
     expect(await api.db.secretVersion.count({ where: { secretId: secret.id } })).toBe(0)
     expect((await audit(secret.id)).at(-3)).toMatchObject({ operation: 'secretDelete', outcome: 'refused: SECRET_IN_USE id' })
-    expect((await audit(secret.id)).at(-2)).toMatchObject({ operation: 'secretDelete', before: { name: 'key', versions: [1] }, after: null, outcome: 'ok' })
+    expect((await audit(secret.id)).at(-2)).toMatchObject({
+      operation: 'secretDelete',
+      before: { name: 'key', versions: [1] },
+      after: null,
+      outcome: 'ok',
+    })
   })
 
   it('one version -> refused while it is the newest or used, gone else', async () => {
@@ -190,10 +211,16 @@ describe('secretDelete', () => {
   it('project deleted -> its secrets, credentials and env go with it', async () => {
     await world.secretSet('key', 'one')
     await world.credentialSet('hub')
-    await world.ask(`mutation ($p: ID!) { projectEnvSet(projectId: $p, env: [{ name: "A", value: "b" }]) { userErrors { code } } }`)
+    await world.ask(
+      `mutation ($p: ID!) { projectEnvSet(projectId: $p, env: [{ name: "A", value: "b" }]) { userErrors { code } } }`,
+    )
     expect(await world.ask(`mutation ($p: ID!) { projectDelete(id: $p) { deletedId } }`)).toEqual({ deletedId: world.projectId })
     const where = { projectId: world.projectId }
-    const left = await Promise.all([api.db.secret.count({ where }), api.db.registryCredential.count({ where }), api.db.projectEnv.count({ where })])
+    const left = await Promise.all([
+      api.db.secret.count({ where }),
+      api.db.registryCredential.count({ where }),
+      api.db.projectEnv.count({ where }),
+    ])
     expect(left).toEqual([0, 0, 0])
   })
 })
@@ -201,7 +228,10 @@ describe('secretDelete', () => {
 describe('what a spec names', () => {
   const create = async (name: string, more: object, key?: string) => {
     // As the input that has every field gives it: this goes past the schema, and the checks are the same.
-    const context = { actor: { tokenId: 'tok_owner', name: 'owner', abilities: ['write'], expiresAt: null }, loaders: api.app.get(LoaderFactory).create() }
+    const context = {
+      actor: { tokenId: 'tok_owner', name: 'owner', abilities: ['write'], expiresAt: null },
+      loaders: api.app.get(LoaderFactory).create(),
+    }
     const input = { projectId: world.projectId, name, image: 'nginx', ...more }
     return api.app.get(ApplicationResolver).applicationCreate(input, key, context)
   }
@@ -215,10 +245,22 @@ describe('what a spec names', () => {
     registryCredential: 'nowhere',
   }
   const errors = [
-    { field: ['input', 'secretEnv', '1', 'secret'], code: 'SECRET_NOT_FOUND', message: expect.stringMatching(/no secret «missing».*there are «there»/) },
-    { field: ['input', 'secretEnv', '2', 'version'], code: 'SECRET_NOT_FOUND', message: expect.stringContaining('there are «1»') },
+    {
+      field: ['input', 'secretEnv', '1', 'secret'],
+      code: 'SECRET_NOT_FOUND',
+      message: expect.stringMatching(/no secret «missing».*there are «there»/),
+    },
+    {
+      field: ['input', 'secretEnv', '2', 'version'],
+      code: 'SECRET_NOT_FOUND',
+      message: expect.stringContaining('there are «1»'),
+    },
     { field: ['input', 'files', '0', 'secret'], code: 'SECRET_NOT_FOUND', message: expect.stringContaining('secretSet') },
-    { field: ['input', 'registryCredential'], code: 'CREDENTIAL_NOT_FOUND', message: expect.stringContaining('registryCredentialSet') },
+    {
+      field: ['input', 'registryCredential'],
+      code: 'CREDENTIAL_NOT_FOUND',
+      message: expect.stringContaining('registryCredentialSet'),
+    },
   ]
 
   it('create naming what is not there -> each told at its place, nothing made; the key stays free', async () => {
@@ -239,7 +281,10 @@ describe('what a spec names', () => {
     expect((await world.ask(update, { id })).userErrors).toMatchObject(errors)
     expect(await row(id)).toEqual(before)
     const plan = `query ($id: ID!) { applicationPlan(id: $id, changes: { replicas: 3 }) { userErrors { field code } } }`
-    expect((await world.ask(plan, { id })).userErrors[0]).toEqual({ field: ['changes', 'secretEnv', '1', 'secret'], code: 'SECRET_NOT_FOUND' })
+    expect((await world.ask(plan, { id })).userErrors[0]).toEqual({
+      field: ['changes', 'secretEnv', '1', 'secret'],
+      code: 'SECRET_NOT_FOUND',
+    })
   })
 
   it('a secret deleted while an application that names it is created -> never the one without the other', async () => {
@@ -265,20 +310,44 @@ describe('projectEnvSet', () => {
   it('whole list -> replaced; audited by names; all its applications are due', async () => {
     await world.application('web', {})
     await world.application('api', {})
-    const first = [{ name: 'B', value: '' }, { name: 'A', value: 'x=y "z"' }]
+    const first = [
+      { name: 'B', value: '' },
+      { name: 'A', value: 'x=y "z"' },
+    ]
     expect(await set(first)).toEqual({ project: { env: [...first].reverse() }, userErrors: [] })
-    expect(await dueAfter(() => set([{ name: 'A', value: 'changed' }, { name: 'C', value: 'c' }]))).toEqual(['api', 'web'])
+    expect(
+      await dueAfter(() =>
+        set([
+          { name: 'A', value: 'changed' },
+          { name: 'C', value: 'c' },
+        ]),
+      ),
+    ).toEqual(['api', 'web'])
     expect((await audit(world.projectId)).at(-1)).toMatchObject({
       operation: 'projectEnvSet',
       before: { names: ['A', 'B'] },
       after: { names: ['A', 'C'], changed: ['A', 'B', 'C'] },
     })
-    expect(await dueAfter(() => set([{ name: 'C', value: 'c' }, { name: 'A', value: 'changed' }]))).toEqual([])
+    expect(
+      await dueAfter(() =>
+        set([
+          { name: 'C', value: 'c' },
+          { name: 'A', value: 'changed' },
+        ]),
+      ),
+    ).toEqual([])
   })
 
   it.each<[string, object[], string[]]>([
     ['= in a name', [{ name: 'A=B', value: '' }], ['env', '0', 'name']],
-    ['a name twice', [{ name: 'A', value: '' }, { name: 'A', value: '' }], ['env', '1']],
+    [
+      'a name twice',
+      [
+        { name: 'A', value: '' },
+        { name: 'A', value: '' },
+      ],
+      ['env', '1'],
+    ],
     ['NUL', [{ name: 'A', value: '\0' }], ['env', '0', 'value']],
     ['too much', [{ name: 'A', value: 'x'.repeat(projectEnvBytesMost) }], ['env']],
   ])('%s -> refused with its field', async (_what, env, field) => {
@@ -309,7 +378,10 @@ describe('registry credentials', () => {
       ['unchanged', null],
       ['ok', { name: 'hub', host: 'registry.example.org:5000', username: 'robot', passwordChanged: true }],
     ])
-    expect(await remove(registryCredential.id)).toMatchObject({ deletedId: null, userErrors: [{ code: 'CREDENTIAL_IN_USE', message: expect.stringContaining('web') }] })
+    expect(await remove(registryCredential.id)).toMatchObject({
+      deletedId: null,
+      userErrors: [{ code: 'CREDENTIAL_IN_USE', message: expect.stringContaining('web') }],
+    })
     await api.db.resource.deleteMany({ where: { projectId: world.projectId } })
     expect(await remove(registryCredential.id)).toEqual({ deletedId: registryCredential.id, userErrors: [] })
     expect((await remove(registryCredential.id)).userErrors).toMatchObject([{ code: 'NOT_FOUND' }])

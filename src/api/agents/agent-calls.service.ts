@@ -14,7 +14,15 @@ import { Vault } from '../secret/vault.service.js'
 /** Why a call is not served, in a word for the agent and a sentence for people. Never holds a value. */
 export class CallRefused extends Error {
   constructor(
-    readonly reason: 'Forbidden' | 'RequiredSecretMissing' | 'SecretUnreadable' | 'ArtifactTooBig' | 'NotFound' | 'UnknownMethod' | 'BadParams',
+    readonly reason:
+      | 'Forbidden'
+      | 'RequiredSecretMissing'
+      | 'CredentialMissing'
+      | 'SecretUnreadable'
+      | 'ArtifactTooBig'
+      | 'NotFound'
+      | 'UnknownMethod'
+      | 'BadParams',
     message: string,
   ) {
     super(message)
@@ -63,7 +71,10 @@ export class AgentCalls {
   private async putArtifact({ content }: Params<'putArtifact'>): Promise<{ sha256: string }> {
     const bytes = Buffer.from(content, 'base64')
     if (bytes.length > artifactBytesMost)
-      throw new CallRefused('ArtifactTooBig', `an artifact has at most ${artifactBytesMost} bytes, and this one has ${bytes.length}`)
+      throw new CallRefused(
+        'ArtifactTooBig',
+        `an artifact has at most ${artifactBytesMost} bytes, and this one has ${bytes.length}`,
+      )
     return { sha256: await this.artifacts.put(bytes, new Date(this.options.clock())) }
   }
 
@@ -90,7 +101,7 @@ export class AgentCalls {
       case 'forbidden':
         return this.refuse(context, resource, 'Forbidden', forbiddenBecause(resource, result.served ? told : null))
       case 'missing':
-        return this.refuse(context, resource, 'RequiredSecretMissing', `there is no ${told}`)
+        return this.refuse(context, resource, 'CredentialMissing', `there is no ${told}`)
     }
   }
 
@@ -107,7 +118,12 @@ export class AgentCalls {
     return { actor: node, ability, operation, now: new Date(this.options.clock()) }
   }
 
-  private async refuse({ actor, operation, now: at }: WriteContext, resourceId: string, reason: CallRefused['reason'], message: string): Promise<never> {
+  private async refuse(
+    { actor, operation, now: at }: WriteContext,
+    resourceId: string,
+    reason: CallRefused['reason'],
+    message: string,
+  ): Promise<never> {
     await this.audit.record({ actor, ability, operation, resourceId, workflowId: null, outcome: `refused: ${reason}`, at })
     throw new CallRefused(reason, message)
   }

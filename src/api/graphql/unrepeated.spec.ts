@@ -21,7 +21,10 @@ describe('unrepeated', () => {
   it.each<[unknown, string]>([
     [{ name: 'n', value: 'S3CR3T', bogus: 1 }, 'Field "bogus" is not defined by type "In"'],
     [{ value: 'S3CR3T; at "x"; Field "y" is "' }, 'Field "name" of required type "String!" was not provided'],
-    [{ name: 'n', value: ['S3CR3T'] }, 'got a value that does not fit at "input.value"; String cannot represent a non string value'],
+    [
+      { name: 'n', value: ['S3CR3T'] },
+      'got a value that does not fit at "input.value"; String cannot represent a non string value',
+    ],
     [{ name: 'n', value: { a: 'S3CR3T: "; x' } }, 'String cannot represent a non string value'],
     [{ name: 'n', list: [{ value: 'S3CR3T', more: 1 }] }, 'at "input.list[0]"'],
     ['S3CR3T', 'Expected type "In" to be an object'],

@@ -14,7 +14,8 @@ const repeats: [RegExp, string][] = [
 
 /** `reason`: the message of the error inside, where there is one; the value itself may hold anything. */
 export function unrepeated(message: string, reason?: string): string {
-  const whole = reason !== undefined && reason !== message && message.endsWith(reason) ? withoutPrefixValue(message, reason) : message
+  const whole =
+    reason !== undefined && reason !== message && message.endsWith(reason) ? withoutPrefixValue(message, reason) : message
   return repeats.reduce((text, [pattern, told]) => text.replace(pattern, told), whole)
 }
 

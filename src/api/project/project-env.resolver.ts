@@ -22,7 +22,10 @@ export const projectEnvBytesMost = 12 * 1024
 const envSchema = applicationSpecSchema.shape.env.unwrap().superRefine((env, ctx) => {
   const bytes = Buffer.byteLength(JSON.stringify(JSON.stringify(env)))
   if (bytes > projectEnvBytesMost)
-    ctx.addIssue({ code: 'custom', message: `takes ${bytes} bytes on the wire, more than ${projectEnvBytesMost}: put what is big into the applications that need it` })
+    ctx.addIssue({
+      code: 'custom',
+      message: `takes ${bytes} bytes on the wire, more than ${projectEnvBytesMost}: put what is big into the applications that need it`,
+    })
 }) satisfies z.ZodType
 
 @Resolver(() => Project)
@@ -50,7 +53,10 @@ export class ProjectEnvResolver {
     if (!checked.success) return { project: null, userErrors: invalidErrors(checked.error, ['env']) }
     const result = await this.projects.setEnv(projectId, checked.data, writeContext('projectEnvSet', actor, this.options.clock()))
     if (result.outcome === 'notFound')
-      return { project: null, userErrors: [{ field: ['projectId'], message: `there is no project ${projectId}`, code: 'NOT_FOUND' }] }
+      return {
+        project: null,
+        userErrors: [{ field: ['projectId'], message: `there is no project ${projectId}`, code: 'NOT_FOUND' }],
+      }
     if (result.outcome === 'set') this.nudger.allSoon(result.due)
     return { project: result.project, userErrors: [] }
   }

@@ -1,7 +1,9 @@
 import { Field, ID, ObjectType } from '@nestjs/graphql'
 import { connectionOf } from '../graphql/connection.js'
 
-@ObjectType({ description: "A log-in at a registry, for pulls of a project's applications that name it. Its password is never told." })
+@ObjectType({
+  description: "A log-in at a registry, for pulls of a project's applications that name it. Its password is never told.",
+})
 export class RegistryCredential {
   @Field(() => ID, { description: 'Never changes.' })
   id!: string

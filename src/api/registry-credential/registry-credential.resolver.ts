@@ -21,9 +21,14 @@ const inputSchema = z.object({
   host: z
     .string()
     .max(255, 'must have at most 255 characters')
-    .regex(/^[a-zA-Z0-9][a-zA-Z0-9-]*(\.[a-zA-Z0-9-]+)*(:[0-9]{1,5})?$/, 'must be host or host:port, without https:// and without a path'),
+    .regex(
+      /^[a-zA-Z0-9][a-zA-Z0-9-]*(\.[a-zA-Z0-9-]+)*(:[0-9]{1,5})?$/,
+      'must be host or host:port, without https:// and without a path',
+    ),
   // HTTP's basic authentication ends the name at the first colon.
-  username: text.max(255, 'must have at most 255 characters').regex(/^[^:\p{Cc}]*$/u, 'must hold no colon and no control characters'),
+  username: text
+    .max(255, 'must have at most 255 characters')
+    .regex(/^[^:\p{Cc}]*$/u, 'must hold no colon and no control characters'),
   password: text.max(16 * 1024, 'must have at most 16384 characters'),
 })
 
@@ -78,10 +83,16 @@ export class RegistryCredentialResolver {
       case 'deleted':
         return { deletedId: id, userErrors: [] }
       case 'notFound':
-        return { deletedId: null, userErrors: [{ field: ['id'], message: `there is no registry credential ${id}`, code: 'NOT_FOUND' }] }
+        return {
+          deletedId: null,
+          userErrors: [{ field: ['id'], message: `there is no registry credential ${id}`, code: 'NOT_FOUND' }],
+        }
       case 'inUse': {
         const users = result.uses.map((u) => `application ${u.applicationName}`).join(', ')
-        return { deletedId: null, userErrors: [{ field: ['id'], message: `${users} names it: change that first`, code: 'CREDENTIAL_IN_USE' }] }
+        return {
+          deletedId: null,
+          userErrors: [{ field: ['id'], message: `${users} names it: change that first`, code: 'CREDENTIAL_IN_USE' }],
+        }
       }
     }
   }

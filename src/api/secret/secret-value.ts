@@ -22,7 +22,8 @@ export function readSecretValue({ value, valueBase64 }: GivenValue): ReadValue {
 }
 
 function checked(field: string, bytes: Buffer | null): ReadValue {
-  if (!bytes || !isUtf8(bytes)) return invalid(field, 'must be valid Unicode text (in UTF-8): encode what is not text, and let the application decode it')
+  if (!bytes || !isUtf8(bytes))
+    return invalid(field, 'must be valid Unicode text (in UTF-8): encode what is not text, and let the application decode it')
   if (bytes.length > secretBytesMost) return invalid(field, `must have at most ${secretBytesMost} bytes, and has ${bytes.length}`)
   if (bytes.includes(0)) return invalid(field, 'must not contain NUL: no environment variable can hold it')
   return { bytes }

@@ -148,7 +148,9 @@ function notFound(id: string): SecretError {
 
 function inUse(field: string[], uses: readonly Use[]): SecretError {
   const told = uses.map(({ applicationName, release }) =>
-    release === null ? `application ${applicationName} names it` : `release ${release} of application ${applicationName} still runs with it`,
+    release === null
+      ? `application ${applicationName} names it`
+      : `release ${release} of application ${applicationName} still runs with it`,
   )
   return { field, message: `${[...new Set(told)].join(', ')}: change that first`, code: 'SECRET_IN_USE' }
 }

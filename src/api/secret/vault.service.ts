@@ -27,7 +27,9 @@ export class Vault {
   }
 
   /** Repeats a write that met a rotation. */
-  async sealing<Result extends { outcome: string }>(write: () => Promise<Result | KeyNotKnown>): Promise<Exclude<Result, KeyNotKnown>> {
+  async sealing<Result extends { outcome: string }>(
+    write: () => Promise<Result | KeyNotKnown>,
+  ): Promise<Exclude<Result, KeyNotKnown>> {
     for (let tries = 1; ; tries++) {
       const result = await write()
       if (result.outcome !== 'keyNotKnown') return result as Exclude<Result, KeyNotKnown>
