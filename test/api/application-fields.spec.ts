@@ -286,14 +286,25 @@ describe('host ports', () => {
     expect((await update(id, { replicas: 0 })).userErrors).toEqual([])
   })
 
-  it('of a demo -> refused as well', async () => {
-    const hostPort = hostPorts++
-    await api.graphql(
-      `mutation ($p: ID!, $port: Int!) { nginxdemoCreate(input: { projectId: $p, name: "demo", hostPort: $port }) { userErrors { message } } }`,
-      { p: projectId, port: hostPort },
+  it('of a demo -> refused as well, and the other way round', async () => {
+    const demo = async (name: string, hostPort: number) =>
+      (
+        await api.graphql(
+          `mutation ($p: ID!, $name: String!, $port: Int!) { nginxdemoCreate(input: { projectId: $p, name: $name, hostPort: $port }) { nginxdemo { id } userErrors { field message code } } }`,
+          { p: projectId, name, port: hostPort },
+        )
+      ).data.nginxdemoCreate
+    const [ofDemo, ofApplication] = [hostPorts++, hostPorts++]
+    const { nginxdemo } = await demo('demo', ofDemo)
+    expect((await create({ name: 'beside', ...published(ofDemo) })).userErrors[0].message).toContain('nginxdemo demo')
+    const { name } = await fresh(published(ofApplication))
+    const taken = { field: ['input', 'hostPort'], code: 'HOST_PORT_TAKEN', message: expect.stringContaining(`application ${name}`) }
+    expect(await demo('demo-b', ofApplication)).toMatchObject({ nginxdemo: null, userErrors: [taken] })
+    const { data } = await api.graphql(
+      `mutation ($id: ID!, $port: Int!) { nginxdemoUpdate(id: $id, input: { hostPort: $port }) { userErrors { field message code } } }`,
+      { id: nginxdemo.id, port: ofApplication },
     )
-    const { userErrors } = await create({ name: 'beside', ...published(hostPort) })
-    expect(userErrors[0].message).toContain('nginxdemo demo')
+    expect(data.nginxdemoUpdate.userErrors).toMatchObject([taken])
   })
 
   it('given up -> free for others; of one that is being deleted -> still held', async () => {

@@ -12,7 +12,7 @@ export const applicationCodes = {
   BEING_DELETED: sharedCodes.BEING_DELETED,
   NAME_IMMUTABLE: sharedCodes.NAME_IMMUTABLE,
   ABILITY_MISSING: 'This field needs a stronger ability than the token has: write, or admin for what reaches the node itself.',
-  HOST_PORT_TAKEN: 'Something else on the node has this host port.',
+  HOST_PORT_TAKEN: sharedCodes.HOST_PORT_TAKEN,
   DEPENDENCY_NOT_FOUND: 'It would depend on an application that the project does not have.',
   DEPENDENCY_CYCLE: 'It would wait for itself.',
   RELEASE_NOT_FOUND: 'The application has no release with this number.',
