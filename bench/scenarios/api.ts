@@ -29,7 +29,10 @@ export async function api(platform: Platform) {
     await inLanes(ids, (id) => platform.query('mutation($id: ID!) { resourcePause(id: $id) { userErrors { message } } }', { id }))
     await sleep(calmMs)
 
-    const changes = Array.from({ length: mutations }, (_, n) => ({ id: ids[n % ids.length], drainSeconds: 1 + Math.floor(n / ids.length) }))
+    const changes = Array.from({ length: mutations }, (_, n) => ({
+      id: ids[n % ids.length],
+      drainSeconds: 1 + Math.floor(n / ids.length),
+    }))
     const changing = await inLanes(changes, (change) => platform.query(update, change))
     await sleep(calmMs)
     const listing = await inLanes(Array.from({ length: lists }), pages(platform, projectId), 1)
@@ -64,13 +67,20 @@ const list = `query($projectId: ID!, $after: String) { applications(projectId: $
 function pages(platform: Platform, projectId: string) {
   let after: string | null = null
   return async () => {
-    const { applications } = await platform.query<{ applications: { pageInfo: { hasNextPage: boolean; endCursor: string } } }>(list, { projectId, after })
+    const { applications } = await platform.query<{ applications: { pageInfo: { hasNextPage: boolean; endCursor: string } } }>(
+      list,
+      { projectId, after },
+    )
     after = applications.pageInfo.hasNextPage ? applications.pageInfo.endCursor : null
   }
 }
 
 /** Runs a call for each item, some at once; how long all took, and each. */
-async function inLanes<T>(items: readonly T[], call: (item: T) => Promise<unknown>, width = lanes): Promise<{ ms: number; each: number[] }> {
+async function inLanes<T>(
+  items: readonly T[],
+  call: (item: T) => Promise<unknown>,
+  width = lanes,
+): Promise<{ ms: number; each: number[] }> {
   const each: number[] = []
   const began = performance.now()
   const waiting = items.values()

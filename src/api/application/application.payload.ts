@@ -48,7 +48,9 @@ export class ApplicationClonePayload {
 
 @ObjectType({ description: 'One difference between two releases.' })
 export class ReleaseDifference {
-  @Field(() => [String], { description: 'Where: a field, and in lists the name, key or path of the entry, e.g. ["env", "LOG_LEVEL"].' })
+  @Field(() => [String], {
+    description: 'Where: a field, and in lists the name, key or path of the entry, e.g. ["env", "LOG_LEVEL"].',
+  })
   field!: string[]
 
   @Field(() => String, { nullable: true, description: 'In the release `from`: text as it is, all else as JSON; null = nothing.' })

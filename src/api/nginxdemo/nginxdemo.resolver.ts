@@ -65,7 +65,9 @@ export class NginxdemoResolver {
     if (errors.length > 0 || !spec.data) return { nginxdemo: null, userErrors: errors }
     const write = writeContext('nginxdemoCreate', context.actor, this.options.clock(), { key, input })
     const { hostPort } = spec.data
-    const made = await this.resources.create({ kind, projectId, name, spec: spec.data }, write, (tx) => portErrors(tx, null, hostPort))
+    const made = await this.resources.create({ kind, projectId, name, spec: spec.data }, write, (tx) =>
+      portErrors(tx, null, hostPort),
+    )
     if (made.outcome === 'refused') return { nginxdemo: null, userErrors: made.refused }
     if (!('resource' in made)) return { nginxdemo: null, userErrors: createErrors(made, input) }
     if (made.outcome === 'created') await this.nudge(made.resource, context)

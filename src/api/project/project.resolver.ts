@@ -68,10 +68,7 @@ export class ProjectResolver {
   }
 
   @Mutation(() => ProjectDeletePayload, { description: 'Removes an empty project.' })
-  async projectDelete(
-    @Args('id', idArgument) id: string,
-    @Context() { actor }: GraphqlContext,
-  ): Promise<ProjectDeletePayload> {
+  async projectDelete(@Args('id', idArgument) id: string, @Context() { actor }: GraphqlContext): Promise<ProjectDeletePayload> {
     const result = await this.projects.delete(id, writeContext('projectDelete', actor, this.options.clock()))
     switch (result.outcome) {
       case 'deleted':
