@@ -1,4 +1,5 @@
 import { hostPortsOverlap, type ApplicationSpec, type HostPort } from '../reconcile/application/spec.js'
+import { canonicalJson } from '../reconcile/hash.js'
 import type { Transaction } from './database.js'
 
 /** An application as a write would leave it, and as it was. */
@@ -145,7 +146,7 @@ function backFrom(cameFrom: ReadonlyMap<string, string | null>, end: string): st
 }
 
 function changed(before: ApplicationSpec | null, spec: ApplicationSpec, fields: (keyof ApplicationSpec)[]): boolean {
-  return before === null || fields.some((field) => JSON.stringify(before[field]) !== JSON.stringify(spec[field]))
+  return before === null || fields.some((field) => canonicalJson(before[field] ?? null) !== canonicalJson(spec[field] ?? null))
 }
 
 /** Every claim of the same name waits here until this transaction has ended, and then sees what it wrote. */
