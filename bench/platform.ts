@@ -68,6 +68,12 @@ export class Platform {
     }))
   }
 
+  /** Whether every application of the project was looked at as it is desired now. */
+  async settled(projectId: string): Promise<boolean> {
+    const nodes = await this.all<{ generation: number; observedGeneration: number }>(projectId, 'generation observedGeneration')
+    return nodes.every((n) => n.generation === n.observedGeneration)
+  }
+
   /** How many passes each of the project's applications has had. */
   async passes(projectId: string): Promise<{ workflowId: string; passes: number }[]> {
     const nodes = await this.all<{ lastPass: { number: number } | null; reconciler: { workflowId: string } }>(
@@ -126,7 +132,7 @@ export class Platform {
   async cleanUp(): Promise<void> {
     for (const projectId of this.projects.splice(0)) {
       for (const { id } of await this.applications(projectId)) await this.deleteApplication(id)
-      while ((await this.applications(projectId)).length > 0) await sleep(200)
+      for (let left = 1; left > 0; await sleep(Math.max(200, left * 5))) left = (await this.applications(projectId)).length
       await this.query('mutation($id: ID!) { projectDelete(id: $id) { userErrors { message } } }', { id: projectId })
     }
   }

@@ -41,8 +41,8 @@ export async function idle(platform: Platform) {
 }
 
 /** Creates applications on a node, 20 requests at a time. */
-export async function createOn(platform: Platform, projectId: string, node: SimulatedNode, wanted: number): Promise<void> {
-  const input = { image: 'simulated:1', placement: { node: node.name } }
+export async function createOn(platform: Platform, projectId: string, node: SimulatedNode, wanted: number, more: object = {}): Promise<void> {
+  const input = { image: 'simulated:1', placement: { node: node.name }, ...more }
   let next = 0
   const lane = async () => {
     while (next < wanted) await platform.createApplication(projectId, `on-${node.name}-${next++}`, input)

@@ -1,4 +1,5 @@
 import { hostPortsOverlap, type ApplicationSpec, type HostPort } from '../reconcile/application/spec.js'
+import { canonicalJson } from '../reconcile/hash.js'
 import type { Transaction } from './database.js'
 
 /** An application as a write would leave it, and as it was. */
@@ -14,7 +15,7 @@ export interface Claimant {
 /** What a write would collide with. `index` is the place in the list of the spec. */
 export type ClaimConflict =
   | { type: 'nodeMissing'; node: string }
-  | { type: 'hostPort'; index: number; port: HostPort; node: string; holder: Holder }
+  | ({ type: 'hostPort' } & HeldHostPort)
   | { type: 'dependencyMissing'; index: number; name: string; deleting: boolean }
   | { type: 'dependencyCycle'; index: number; cycle: string[] }
 
@@ -52,17 +53,32 @@ async function nodeConflicts(tx: Transaction, { before, spec }: Claimant): Promi
   return (await tx.resource.count({ where: { kind: 'node', name: node } })) > 0 ? [] : [{ type: 'nodeMissing', node }]
 }
 
-async function hostPortConflicts(tx: Transaction, claimant: Claimant): Promise<ClaimConflict[]> {
-  const { id, before, spec } = claimant
-  const wanted = spec.publishedPorts ?? []
-  if (wanted.length === 0 || !changed(before, spec, ['publishedPorts', 'placement'])) return []
+async function hostPortConflicts(tx: Transaction, { id, before, spec }: Claimant): Promise<ClaimConflict[]> {
+  if (!changed(before, spec, ['publishedPorts', 'placement'])) return []
+  const found = await heldHostPorts(tx, { id, node: spec.placement?.node, ports: spec.publishedPorts ?? [] })
+  return found.map((held) => ({ type: 'hostPort', ...held }))
+}
+
+export interface HeldHostPort {
+  index: number
+  port: HostPort
+  node: string
+  holder: Holder
+}
+
+/** Which of these ports something else has or wants on the node. `node` undefined = the one that joined first. */
+export async function heldHostPorts(
+  tx: Transaction,
+  wanted: { id: string | null; node: string | undefined; ports: HostPort[] },
+): Promise<HeldHostPort[]> {
+  if (wanted.ports.length === 0) return []
   await lockUntilCommit(tx, 'host-ports')
   const home = await firstNode(tx)
-  const node = spec.placement?.node ?? home
-  const held = (await holders(tx, id, wanted)).filter((h) => (h.node ?? home) === node)
-  return wanted.flatMap((port, index): ClaimConflict[] => {
+  const node = wanted.node ?? home
+  const held = (await holders(tx, wanted.id, wanted.ports)).filter((h) => (h.node ?? home) === node)
+  return wanted.ports.flatMap((port, index) => {
     const holder = held.find((h) => h.ports.some((p) => hostPortsOverlap(p, port)))
-    return holder ? [{ type: 'hostPort', index, port, node, holder }] : []
+    return holder ? [{ index, port, node, holder }] : []
   })
 }
 
@@ -130,7 +146,7 @@ function backFrom(cameFrom: ReadonlyMap<string, string | null>, end: string): st
 }
 
 function changed(before: ApplicationSpec | null, spec: ApplicationSpec, fields: (keyof ApplicationSpec)[]): boolean {
-  return before === null || fields.some((field) => JSON.stringify(before[field]) !== JSON.stringify(spec[field]))
+  return before === null || fields.some((field) => canonicalJson(before[field] ?? null) !== canonicalJson(spec[field] ?? null))
 }
 
 /** Every claim of the same name waits here until this transaction has ended, and then sees what it wrote. */

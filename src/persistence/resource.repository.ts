@@ -119,7 +119,11 @@ export class ResourceRepository {
 
   /** Without an idempotency key and a check one statement is the whole transaction. */
   create(draft: ResourceDraft, context: WriteContext): Promise<CreateResult>
-  create<Reason>(draft: ResourceDraft, context: WriteContext, check: CreateCheck<Reason> | null): Promise<CreateResult | Refused<Reason>>
+  create<Reason>(
+    draft: ResourceDraft,
+    context: WriteContext,
+    check: CreateCheck<Reason> | null,
+  ): Promise<CreateResult | Refused<Reason>>
   create<Reason>(
     draft: ResourceDraft,
     context: WriteContext,

@@ -140,7 +140,9 @@ describe('every operation of the schema', () => {
   })
 
   it('lines -> name nothing that is not there', () => {
-    const named = (['Query', 'Mutation', 'Subscription'] as const).flatMap((root) => Object.keys(lines[root]).map((field) => ({ root, field })))
+    const named = (['Query', 'Mutation', 'Subscription'] as const).flatMap((root) =>
+      Object.keys(lines[root]).map((field) => ({ root, field })),
+    )
     expect(named).toHaveLength(operations.length)
   })
 
@@ -155,11 +157,14 @@ describe('every operation of the schema', () => {
     expect(codes).not.toContain('INTERNAL_SERVER_ERROR')
   })
 
-  it.each(operations.filter((o) => o.root !== 'Subscription'))('$root.$field without a token -> UNAUTHENTICATED', async ({ root, field }) => {
-    const { status, errors } = await api.graphql(`${root.toLowerCase()} { ${lines[root][field]?.[1]} }`, {}, null)
-    expect([401, 429]).toContain(status) // whoever asks so often is told to wait
-    expect(['UNAUTHENTICATED', 'RATE_LIMITED']).toContain(errors[0]?.extensions['code'])
-  })
+  it.each(operations.filter((o) => o.root !== 'Subscription'))(
+    '$root.$field without a token -> UNAUTHENTICATED',
+    async ({ root, field }) => {
+      const { status, errors } = await api.graphql(`${root.toLowerCase()} { ${lines[root][field]?.[1]} }`, {}, null)
+      expect([401, 429]).toContain(status) // whoever asks so often is told to wait
+      expect(['UNAUTHENTICATED', 'RATE_LIMITED']).toContain(errors[0]?.extensions['code'])
+    },
+  )
 
   it('subscription without a token -> the connection is closed', async () => {
     expect(await subscribed('subscription { events { id } }', 'none')).toMatchObject([{ code: 4403 }])

@@ -10,10 +10,13 @@ const tokens = {} as Record<Ability, string>
 beforeAll(async () => {
   api = await startApi()
   for (const ability of abilities) {
-    const made = await api.graphql(`mutation { tokenCreate(input: { name: "${ability}", abilities: [${ability.toUpperCase()}] }) { secret } }`)
+    const made = await api.graphql(
+      `mutation { tokenCreate(input: { name: "${ability}", abilities: [${ability.toUpperCase()}] }) { secret } }`,
+    )
     tokens[ability] = made.data.tokenCreate.secret
   }
-  projectId = (await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)).data.projectCreate.project.id
+  projectId = (await api.graphql(`mutation { projectCreate(input: { name: "shop" }) { project { id } } }`)).data.projectCreate
+    .project.id
 })
 afterAll(() => api?.stop())
 beforeEach(() => void (api.nudges.nudged.length = 0))
@@ -34,7 +37,14 @@ interface Asked {
   [argument: string]: unknown
 }
 
-const types: Record<string, string> = { replicas: 'Int!', toRelease: 'Int!', name: 'String!', projectId: 'ID', expectedGeneration: 'Int', idempotencyKey: 'String' }
+const types: Record<string, string> = {
+  replicas: 'Int!',
+  toRelease: 'Int!',
+  name: 'String!',
+  projectId: 'ID',
+  expectedGeneration: 'Int',
+  idempotencyKey: 'String',
+}
 
 /** Calls a mutation that takes an id, as a token with the ability that it needs. */
 const act = async (mutation: string, id: string, asked: Asked = {}, token = tokens.deploy) => {
@@ -52,7 +62,10 @@ const act = async (mutation: string, id: string, asked: Asked = {}, token = toke
   return data[mutation]
 }
 const update = (id: string, input: object) =>
-  api.graphql(`mutation ($id: ID!, $input: ApplicationUpdateInput!) { applicationUpdate(id: $id, input: $input) { userErrors { message } } }`, { id, input })
+  api.graphql(
+    `mutation ($id: ID!, $input: ApplicationUpdateInput!) { applicationUpdate(id: $id, input: $input) { userErrors { message } } }`,
+    { id, input },
+  )
 const rowOf = (id: string) => api.db.resource.findUniqueOrThrow({ where: { id } })
 
 /** What a pass writes when it makes a release. */
@@ -90,7 +103,9 @@ describe.each(plain)('%s', (mutation, asked, after, changesTwice) => {
     expect(userErrors).toEqual([])
     expect(application).toMatchObject({ id, generation: 2, spec: after })
     expect((await rowOf(id)).spec).toEqual({ ...before, ...after })
-    expect(await api.db.revision.findFirst({ where: { resourceId: id, generation: 2 } })).toMatchObject({ spec: { ...before, ...after } })
+    expect(await api.db.revision.findFirst({ where: { resourceId: id, generation: 2 } })).toMatchObject({
+      spec: { ...before, ...after },
+    })
     expect(await api.db.auditEntry.findFirst({ where: { resourceId: id }, orderBy: { id: 'desc' } })).toMatchObject({
       operation: mutation,
       ability: 'deploy',
@@ -150,12 +165,16 @@ describe.each(['applicationRestart', 'applicationRedeploy'])('%s with an idempot
   it('refused -> its key stays free', async () => {
     const id = await fresh()
     const key = `${mutation}-3`
-    expect((await act(mutation, id, { idempotencyKey: key, expectedGeneration: 9 })).userErrors).toMatchObject([{ code: 'STALE_GENERATION' }])
+    expect((await act(mutation, id, { idempotencyKey: key, expectedGeneration: 9 })).userErrors).toMatchObject([
+      { code: 'STALE_GENERATION' },
+    ])
     expect((await act(mutation, id, { idempotencyKey: key })).userErrors).toEqual([])
   })
 
   it('malformed key -> refused', async () => {
-    expect((await act(mutation, await fresh(), { idempotencyKey: '' })).userErrors).toMatchObject([{ field: ['idempotencyKey'], code: 'INVALID' }])
+    expect((await act(mutation, await fresh(), { idempotencyKey: '' })).userErrors).toMatchObject([
+      { field: ['idempotencyKey'], code: 'INVALID' },
+    ])
   })
 })
 
@@ -176,7 +195,10 @@ describe('applicationResume', () => {
   it('suspended -> runs again, and nothing of it stays in the spec', async () => {
     const id = await fresh({ replicas: 3 })
     await act('applicationSuspend', id)
-    expect((await act('applicationResume', id)).application).toMatchObject({ generation: 3, spec: { suspended: null, replicas: 3 } })
+    expect((await act('applicationResume', id)).application).toMatchObject({
+      generation: 3,
+      spec: { suspended: null, replicas: 3 },
+    })
     expect((await rowOf(id)).spec).toEqual({ image: 'nginx:1', replicas: 3 })
     expect((await act('applicationResume', id)).application.generation).toBe(3)
   })
@@ -188,7 +210,14 @@ describe('applicationRollback', () => {
     const id = await fresh({ env: [{ name: 'A', value: '1' }], secretEnv: [{ name: 'T', secret: 'token' }], replicas: 1, drainSeconds: 1 })
     await release(id, 1, 1)
     await act('applicationRestart', id)
-    await update(id, { image: 'nginx:2', env: [{ name: 'B', value: '2' }], ports: [80], replicas: 4, drainSeconds: 9, strategy: 'RECREATE' })
+    await update(id, {
+      image: 'nginx:2',
+      env: [{ name: 'B', value: '2' }],
+      ports: [80],
+      replicas: 4,
+      drainSeconds: 9,
+      strategy: 'RECREATE',
+    })
     await release(id, 2, 3)
     const { application, userErrors } = await act('applicationRollback', id, { toRelease: 1 })
     expect(userErrors).toEqual([])
@@ -233,7 +262,9 @@ describe('applicationRollback', () => {
     await update(id, { publishedPorts: null })
     await fresh({ name: 'taker', publishedPorts: [{ port: 80, hostPort: 9_002 }] })
     const { userErrors } = await act('applicationRollback', id, { toRelease: 1 })
-    expect(userErrors).toMatchObject([{ field: ['toRelease'], code: 'HOST_PORT_TAKEN', message: expect.stringMatching(/^publishedPorts\.0\.hostPort: .*taker/) }])
+    expect(userErrors).toMatchObject([
+      { field: ['toRelease'], code: 'HOST_PORT_TAKEN', message: expect.stringMatching(/^publishedPorts\.0\.hostPort: .*taker/) },
+    ])
   })
 
   it('bind mounts that were taken away -> come back by an admin only', async () => {
@@ -241,7 +272,9 @@ describe('applicationRollback', () => {
     await release(id, 1, 1)
     await update(id, { bindMounts: null, image: 'nginx:2' })
     const { userErrors } = await act('applicationRollback', id, { toRelease: 1 }, tokens.write)
-    expect(userErrors).toMatchObject([{ field: ['toRelease'], code: 'ABILITY_MISSING', message: expect.stringMatching(/^bindMounts: /) }])
+    expect(userErrors).toMatchObject([
+      { field: ['toRelease'], code: 'ABILITY_MISSING', message: expect.stringMatching(/^bindMounts: /) },
+    ])
     expect((await act('applicationRollback', id, { toRelease: 1 }, tokens.admin)).userErrors).toEqual([])
   })
 
@@ -253,7 +286,9 @@ describe('applicationRollback', () => {
     await update(id, { image: 'nginx:3' })
     expect((await act('applicationRollback', id, { toRelease: 1, idempotencyKey: 'back' })).userErrors).toEqual([])
     expect((await rowOf(id)).spec).toEqual({ image: 'nginx:3' })
-    expect((await act('applicationRollback', id, { toRelease: 2, idempotencyKey: 'back' })).userErrors).toMatchObject([{ code: 'IDEMPOTENCY_KEY_REUSED' }])
+    expect((await act('applicationRollback', id, { toRelease: 2, idempotencyKey: 'back' })).userErrors).toMatchObject([
+      { code: 'IDEMPOTENCY_KEY_REUSED' },
+    ])
   })
 })
 
@@ -261,13 +296,21 @@ describe('applicationClone', () => {
   const clone = (id: string, asked: Asked, token = tokens.write) => act('applicationClone', id, asked, token)
 
   it('same settings under another name; host ports and restarts are left out, and told', async () => {
-    const id = await fresh({ publishedPorts: [{ port: 80, hostPort: 9_003 }], volumes: [{ name: 'data', path: '/data' }], replicas: 1 })
+    const id = await fresh({
+      publishedPorts: [{ port: 80, hostPort: 9_003 }],
+      volumes: [{ name: 'data', path: '/data' }],
+      replicas: 1,
+    })
     await act('applicationRestart', id)
     const { application, leftOut, userErrors } = await clone(id, { name: 'copy' })
     expect(userErrors).toEqual([])
     expect(leftOut).toEqual(['host port 127.0.0.1:9003/tcp'])
     expect(application).toMatchObject({ name: 'copy', generation: 1 })
-    expect((await rowOf(application.id)).spec).toEqual({ image: 'nginx:1', volumes: [{ name: 'data', path: '/data' }], replicas: 1 })
+    expect((await rowOf(application.id)).spec).toEqual({
+      image: 'nginx:1',
+      volumes: [{ name: 'data', path: '/data' }],
+      replicas: 1,
+    })
     expect(await api.db.auditEntry.findFirst({ where: { resourceId: application.id } })).toMatchObject({
       operation: 'applicationClone',
       before: null,
@@ -282,7 +325,11 @@ describe('applicationClone', () => {
     const base = await fresh({ name: 'base' })
     const web = await fresh({ name: 'needs-base', dependsOn: ['base'] })
     expect((await clone(web, { name: 'needs-base', projectId: stage })).userErrors).toMatchObject([
-      { field: ['id'], code: 'DEPENDENCY_NOT_FOUND', message: expect.stringContaining('dependsOn.0: there is no application «base»') },
+      {
+        field: ['id'],
+        code: 'DEPENDENCY_NOT_FOUND',
+        message: expect.stringContaining('dependsOn.0: there is no application «base»'),
+      },
     ])
     expect((await clone(base, { name: 'base', projectId: stage })).userErrors).toEqual([])
     const { application } = await clone(web, { name: 'needs-base', projectId: stage })

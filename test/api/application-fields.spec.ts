@@ -64,16 +64,28 @@ const whole = () => ({
   entrypoint: ['/bin/run'],
   command: ['--a', '$b'],
   env: [{ name: 'A', value: '1' }],
-  secretEnv: [{ name: 'TOKEN', secret: 'token' }, { name: 'OLD', secret: 'token', version: 1 }],
-  files: [{ path: '/etc/a.conf', content: 'größer\n', mode: '0600' }, { path: '/run/key', secret: 'key', version: 3 }],
+  secretEnv: [
+    { name: 'TOKEN', secret: 'token' },
+    { name: 'OLD', secret: 'token', version: 1 },
+  ],
+  files: [
+    { path: '/etc/a.conf', content: 'größer\n', mode: '0600' },
+    { path: '/run/key', secret: 'key', version: 3 },
+  ],
   labels: [{ key: 'team', value: 'x' }],
   ports: [80, 9000],
-  publishedPorts: [{ port: 80, hostPort: hostPorts++, hostAddress: '0.0.0.0', protocol: 'TCP' }, { port: 9000, hostPort: hostPorts++ }],
+  publishedPorts: [
+    { port: 80, hostPort: hostPorts++, hostAddress: '0.0.0.0', protocol: 'TCP' },
+    { port: 9000, hostPort: hostPorts++ },
+  ],
   replicas: 1,
   readiness: { path: '/', port: 80, intervalSeconds: 0.5, timeoutSeconds: 1, failureThreshold: 2 },
   liveness: { command: ['true'], intervalSeconds: 10 },
   user: '1000:1000',
-  volumes: [{ name: 'data', path: '/data' }, { name: 'cache', path: '/cache', readOnly: true }],
+  volumes: [
+    { name: 'data', path: '/data' },
+    { name: 'cache', path: '/cache', readOnly: true },
+  ],
   bindMounts: [{ source: '/srv/a', path: '/a', readOnly: true }],
   tmpfs: [{ path: '/tmp', sizeBytes: 5_000_000_000 }],
   shmBytes: 3_000_000_000,
@@ -99,13 +111,18 @@ const specFields = `image entrypoint command env { name value } secretEnv { name
   startupBudgetSeconds stopGraceSeconds drainSeconds placement { node } restartNonce`
 
 const readSpec = async (id: string, token = api.ownerToken) => {
-  const { data, errors } = await api.graphql(`query ($id: ID!) { application(id: $id) { spec { ${specFields} } } }`, { id }, token)
+  const { data, errors } = await api.graphql(
+    `query ($id: ID!) { application(id: $id) { spec { ${specFields} } } }`,
+    { id },
+    token,
+  )
   expect(errors).toEqual([])
   return data.application.spec
 }
 
 /** The shape of what was given, with what was not given as null. */
-const withoutNulls = (value: unknown): unknown => JSON.parse(JSON.stringify(value, (_k, v: unknown) => (v === null ? undefined : v)))
+const withoutNulls = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (_k, v: unknown) => (v === null ? undefined : v)))
 
 describe('every field of a spec', () => {
   it('given -> stored in the words of the spec, and read as it was given', async () => {
@@ -125,7 +142,11 @@ describe('every field of a spec', () => {
 
   it('null -> each but the image goes back to its default, and nothing is left in the spec', async () => {
     const { id } = await fresh(whole())
-    const nothing = Object.fromEntries(Object.keys(whole()).filter((f) => f !== 'image').map((f) => [f, null]))
+    const nothing = Object.fromEntries(
+      Object.keys(whole())
+        .filter((f) => f !== 'image')
+        .map((f) => [f, null]),
+    )
     expect((await update(id, nothing)).userErrors).toEqual([])
     expect(await specOf(id)).toEqual({ image: 'nginx:1.28' })
   })
@@ -156,30 +177,100 @@ describe('bad input', () => {
     ['port below 1', { ports: [80, -1] }, ['ports', '1'], 'between 1 and 65535'],
     ['port twice', { ports: [80, 80] }, ['ports', '1'], 'twice'],
     ['host port 0', { publishedPorts: [{ ...port, hostPort: 0 }] }, ['publishedPorts', '0', 'hostPort'], 'between 1 and 65535'],
-    ['published port out of range', { publishedPorts: [{ ...port, port: 70_000 }] }, ['publishedPorts', '0', 'port'], 'between 1 and 65535'],
-    ['host port twice', { publishedPorts: [port, { ...port, port: 81 }] }, ['publishedPorts', '1', 'hostPort'], 'overlaps 127.0.0.1:8001/tcp'],
-    ['host port on every address and on one', { publishedPorts: [port, { ...port, hostAddress: '0.0.0.0' }] }, ['publishedPorts', '1', 'hostPort'], 'overlaps 127.0.0.1:8001/tcp'],
-    ['host address that is none', { publishedPorts: [{ ...port, hostAddress: 'localhost' }] }, ['publishedPorts', '0', 'hostAddress'], 'IPv4'],
+    [
+      'published port out of range',
+      { publishedPorts: [{ ...port, port: 70_000 }] },
+      ['publishedPorts', '0', 'port'],
+      'between 1 and 65535',
+    ],
+    [
+      'host port twice',
+      { publishedPorts: [port, { ...port, port: 81 }] },
+      ['publishedPorts', '1', 'hostPort'],
+      'overlaps 127.0.0.1:8001/tcp',
+    ],
+    [
+      'host port on every address and on one',
+      { publishedPorts: [port, { ...port, hostAddress: '0.0.0.0' }] },
+      ['publishedPorts', '1', 'hostPort'],
+      'overlaps 127.0.0.1:8001/tcp',
+    ],
+    [
+      'host address that is none',
+      { publishedPorts: [{ ...port, hostAddress: 'localhost' }] },
+      ['publishedPorts', '0', 'hostAddress'],
+      'IPv4',
+    ],
     ['two replicas with a host port', { replicas: 2, publishedPorts: [port] }, ['replicas'], '0 or 1'],
     ['relative mount path', { volumes: [{ name: 'a', path: 'data' }] }, ['volumes', '0', 'path'], 'must be absolute'],
     ['mount path with ..', { volumes: [{ name: 'a', path: '/a/../b' }] }, ['volumes', '0', 'path'], '..'],
     ['mount path /', { tmpfs: [{ path: '/' }] }, ['tmpfs', '0', 'path'], 'below /'],
-    ['mount path twice', { volumes: [{ name: 'a', path: '/data' }], tmpfs: [{ path: '/data/' }] }, ['tmpfs', '0', 'path'], 'another mount'],
-    ['file where a mount is', { volumes: [{ name: 'a', path: '/data' }], files: [{ path: '/data', content: '' }] }, ['files', '0', 'path'], 'another mount'],
-    ['file twice', { files: [{ path: '/a', content: '' }, { path: '//a', content: '' }] }, ['files', '1', 'path'], 'another mount or file'],
-    ['volume twice', { volumes: [{ name: 'a', path: '/a' }, { name: 'a', path: '/b' }] }, ['volumes', '1'], 'twice'],
+    [
+      'mount path twice',
+      { volumes: [{ name: 'a', path: '/data' }], tmpfs: [{ path: '/data/' }] },
+      ['tmpfs', '0', 'path'],
+      'another mount',
+    ],
+    [
+      'file where a mount is',
+      { volumes: [{ name: 'a', path: '/data' }], files: [{ path: '/data', content: '' }] },
+      ['files', '0', 'path'],
+      'another mount',
+    ],
+    [
+      'file twice',
+      {
+        files: [
+          { path: '/a', content: '' },
+          { path: '//a', content: '' },
+        ],
+      },
+      ['files', '1', 'path'],
+      'another mount or file',
+    ],
+    [
+      'volume twice',
+      {
+        volumes: [
+          { name: 'a', path: '/a' },
+          { name: 'a', path: '/b' },
+        ],
+      },
+      ['volumes', '1'],
+      'twice',
+    ],
     ['volume name in capitals', { volumes: [{ name: 'Data', path: '/a' }] }, ['volumes', '0', 'name'], 'a-z'],
     ['relative bind source', { bindMounts: [{ source: 'srv', path: '/a' }] }, ['bindMounts', '0', 'source'], 'must be absolute'],
     ['relative device', { devices: [{ source: 'fuse' }] }, ['devices', '0', 'source'], 'must be absolute'],
-    ['device permissions', { devices: [{ source: '/dev/fuse', permissions: 'x' }] }, ['devices', '0', 'permissions'], 'r, w and m'],
+    [
+      'device permissions',
+      { devices: [{ source: '/dev/fuse', permissions: 'x' }] },
+      ['devices', '0', 'permissions'],
+      'r, w and m',
+    ],
     ['file with neither text nor secret', { files: [{ path: '/a' }] }, ['files', '0'], 'either content or secret'],
     ['file with both', { files: [{ path: '/a', content: '', secret: 's' }] }, ['files', '0'], 'either content or secret'],
     ['file mode', { files: [{ path: '/a', content: '', mode: 'rw' }] }, ['files', '0', 'mode'], '0644'],
     ['relative file', { files: [{ path: 'etc/a', content: '' }] }, ['files', '0', 'path'], 'must be absolute'],
     ['files too big in all', { files: [{ path: '/a', content: '\u0001'.repeat(32_000) }] }, ['files'], 'bytes on the wire'],
-    ['secret env twice', { secretEnv: [{ name: 'A', secret: 's' }, { name: 'A', secret: 't' }] }, ['secretEnv', '1'], 'twice'],
+    [
+      'secret env twice',
+      {
+        secretEnv: [
+          { name: 'A', secret: 's' },
+          { name: 'A', secret: 't' },
+        ],
+      },
+      ['secretEnv', '1'],
+      'twice',
+    ],
     ['secret version 0', { secretEnv: [{ name: 'A', secret: 's', version: 0 }] }, ['secretEnv', '0', 'version'], '>=1'],
-    ["memory below Docker's minimum", { resources: { memoryBytes: 1_000_000 } }, ['resources', 'memoryBytes'], "6291456 (6 MiB), Docker's minimum"],
+    [
+      "memory below Docker's minimum",
+      { resources: { memoryBytes: 1_000_000 } },
+      ['resources', 'memoryBytes'],
+      "6291456 (6 MiB), Docker's minimum",
+    ],
     ['negative memory', { resources: { memoryBytes: -1 } }, ['resources', 'memoryBytes'], 'at least 6291456'],
     ['half a byte', { resources: { memoryBytes: 7_000_000.5 } }, ['resources', 'memoryBytes'], 'whole number'],
     ['absurd memory', { resources: { memoryBytes: 2e15 } }, ['resources', 'memoryBytes'], 'more than any machine'],
@@ -187,10 +278,25 @@ describe('bad input', () => {
     ['absurd cpus', { resources: { cpus: 1e6 } }, ['resources', 'cpus'], 'more than any machine'],
     ['tiny shm', { shmBytes: 1 }, ['shmBytes'], 'at least 65536'],
     ['absurd tmpfs', { tmpfs: [{ path: '/t', sizeBytes: 2e15 }] }, ['tmpfs', '0', 'sizeBytes'], 'more than any machine'],
-    ['probe of a port that is not there', { ports: [80], readiness: { port: 81 } }, ['readiness', 'port'], "one of the application's ports: 80"],
-    ['liveness of a port that is not there', { ports: [80, 82], liveness: { path: '/', port: 81 } }, ['liveness', 'port'], '80, 82'],
+    [
+      'probe of a port that is not there',
+      { ports: [80], readiness: { port: 81 } },
+      ['readiness', 'port'],
+      "one of the application's ports: 80",
+    ],
+    [
+      'liveness of a port that is not there',
+      { ports: [80, 82], liveness: { path: '/', port: 81 } },
+      ['liveness', 'port'],
+      '80, 82',
+    ],
     ['liveness without any port', { liveness: { path: '/' } }, ['liveness', 'port'], 'no ports'],
-    ['probe with path and command', { ports: [80], readiness: { path: '/', command: ['true'] } }, ['readiness', 'command'], 'either a command or an HTTP request'],
+    [
+      'probe with path and command',
+      { ports: [80], readiness: { path: '/', command: ['true'] } },
+      ['readiness', 'command'],
+      'either a command or an HTTP request',
+    ],
     ['probe without end', { ports: [80], readiness: { timeoutSeconds: 301 } }, ['readiness', 'timeoutSeconds'], '<=300'],
     ['pre-deploy without a command', { preDeploy: { command: [] } }, ['preDeploy', 'command'], 'must not be empty'],
     ['user with spaces', { user: 'a b' }, ['user'], 'uid:gid'],
@@ -216,30 +322,36 @@ describe('bad input', () => {
     ['resources', { memoryBytes: '512Mi' }, 'Float cannot represent non numeric value'],
     ['strategy', 'canary', 'Value "canary" does not exist in "Strategy" enum'],
     ['pullPolicy', 'IfNotPresent', 'does not exist in "PullPolicy" enum'],
-  ])('%s %j, a text instead of a number or a word of the list -> malformed, told with its place', async (field, value, message) => {
-    const { data, errors } = await api.graphql(
-      `mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input) { userErrors { code } } }`,
-      { input: { projectId, name: 'bad', image: 'nginx', [field]: value } },
-    )
-    expect(data).toBeNull()
-    expect(errors[0]?.message).toContain(`"input.${field}`)
-    expect(errors[0]?.message).toContain(message)
-    expect(errors[0]?.extensions['code']).toBe('BAD_USER_INPUT')
-  })
+  ])(
+    '%s %j, a text instead of a number or a word of the list -> malformed, told with its place',
+    async (field, value, message) => {
+      const { data, errors } = await api.graphql(
+        `mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input) { userErrors { code } } }`,
+        { input: { projectId, name: 'bad', image: 'nginx', [field]: value } },
+      )
+      expect(data).toBeNull()
+      expect(errors[0]?.message).toContain(`"input.${field}`)
+      expect(errors[0]?.message).toContain(message)
+      expect(errors[0]?.extensions['code']).toBe('BAD_USER_INPUT')
+    },
+  )
 })
 
 describe('fields that reach the node', () => {
   const dangerous = { bindMounts: [{ source: '/var/run', path: '/host' }], devices: [{ source: '/dev/kmsg' }] }
 
-  it.each(['bindMounts', 'devices'] as const)('%s without admin -> ABILITY_MISSING with the field; with admin -> taken', async (field) => {
-    const input = { name: `danger-${field.toLowerCase()}`, [field]: dangerous[field] }
-    const before = await world()
-    const { application, userErrors } = await create(input, tokens.write)
-    expect(application).toBeNull()
-    expect(userErrors).toMatchObject([{ field: ['input', field], code: 'ABILITY_MISSING' }])
-    expect(await world()).toEqual(before)
-    expect((await create(input, tokens.admin)).userErrors).toEqual([])
-  })
+  it.each(['bindMounts', 'devices'] as const)(
+    '%s without admin -> ABILITY_MISSING with the field; with admin -> taken',
+    async (field) => {
+      const input = { name: `danger-${field.toLowerCase()}`, [field]: dangerous[field] }
+      const before = await world()
+      const { application, userErrors } = await create(input, tokens.write)
+      expect(application).toBeNull()
+      expect(userErrors).toMatchObject([{ field: ['input', field], code: 'ABILITY_MISSING' }])
+      expect(await world()).toEqual(before)
+      expect((await create(input, tokens.admin)).userErrors).toEqual([])
+    },
+  )
 
   it('what an admin gave -> others may keep it and take it away, and not add to it', async () => {
     const { id } = await fresh(dangerous)
@@ -286,18 +398,35 @@ describe('host ports', () => {
     await fresh(published(hostPort))
     const { id } = await fresh({ ...published(hostPort), placement: { node: 'b' } })
     expect((await update(id, { placement: null })).userErrors).toMatchObject([{ code: 'HOST_PORT_TAKEN' }])
-    expect((await update(id, { placement: { node: api.initialised.node.name } })).userErrors).toMatchObject([{ code: 'HOST_PORT_TAKEN' }])
+    expect((await update(id, { placement: { node: api.initialised.node.name } })).userErrors).toMatchObject([
+      { code: 'HOST_PORT_TAKEN' },
+    ])
     expect((await update(id, { replicas: 0 })).userErrors).toEqual([])
   })
 
-  it('of a demo -> refused as well', async () => {
-    const hostPort = hostPorts++
-    await api.graphql(
-      `mutation ($p: ID!, $port: Int!) { nginxdemoCreate(input: { projectId: $p, name: "demo", hostPort: $port }) { userErrors { message } } }`,
-      { p: projectId, port: hostPort },
+  it('of a demo -> refused as well, and the other way round', async () => {
+    const demo = async (name: string, hostPort: number) =>
+      (
+        await api.graphql(
+          `mutation ($p: ID!, $name: String!, $port: Int!) { nginxdemoCreate(input: { projectId: $p, name: $name, hostPort: $port }) { nginxdemo { id } userErrors { field message code } } }`,
+          { p: projectId, name, port: hostPort },
+        )
+      ).data.nginxdemoCreate
+    const [ofDemo, ofApplication] = [hostPorts++, hostPorts++]
+    const { nginxdemo } = await demo('demo', ofDemo)
+    expect((await create({ name: 'beside', ...published(ofDemo) })).userErrors[0].message).toContain('nginxdemo demo')
+    const { name } = await fresh(published(ofApplication))
+    const taken = {
+      field: ['input', 'hostPort'],
+      code: 'HOST_PORT_TAKEN',
+      message: expect.stringContaining(`application ${name}`),
+    }
+    expect(await demo('demo-b', ofApplication)).toMatchObject({ nginxdemo: null, userErrors: [taken] })
+    const { data } = await api.graphql(
+      `mutation ($id: ID!, $port: Int!) { nginxdemoUpdate(id: $id, input: { hostPort: $port }) { userErrors { field message code } } }`,
+      { id: nginxdemo.id, port: ofApplication },
     )
-    const { userErrors } = await create({ name: 'beside', ...published(hostPort) })
-    expect(userErrors[0].message).toContain('nginxdemo demo')
+    expect(data.nginxdemoUpdate.userErrors).toMatchObject([taken])
   })
 
   it('given up -> free for others; of one that is being deleted -> still held', async () => {
@@ -314,7 +443,9 @@ describe('host ports', () => {
   it('ten creates race for overlapping ports -> exactly one has it', async () => {
     const hostPort = hostPorts++
     const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, n) => create({ name: `race${n}`, ...published(hostPort, n % 2 ? { hostAddress: '0.0.0.0' } : {}) })),
+      Array.from({ length: 10 }, (_, n) =>
+        create({ name: `race${n}`, ...published(hostPort, n % 2 ? { hostAddress: '0.0.0.0' } : {}) }),
+      ),
     )
     expect(answers.filter((a) => a.application)).toHaveLength(1)
     expect(answers.flatMap((a) => a.userErrors.map((e: { code: string }) => e.code))).toEqual(Array(9).fill('HOST_PORT_TAKEN'))
@@ -324,7 +455,10 @@ describe('host ports', () => {
     for (let round = 0; round < 5; round++) {
       const hostPort = hostPorts++
       const { id } = await fresh()
-      const answers = await Promise.all([update(id, published(hostPort)), create({ name: `late${round}`, ...published(hostPort) })])
+      const answers = await Promise.all([
+        update(id, published(hostPort)),
+        create({ name: `late${round}`, ...published(hostPort) }),
+      ])
       expect(answers.filter((a) => a.userErrors.length === 0)).toHaveLength(1)
     }
   })

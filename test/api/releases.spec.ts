@@ -7,7 +7,8 @@ let id: string
 const at = new Date('2030-01-01T00:00:00Z')
 
 const token = async (name: string, ability: string): Promise<string> =>
-  (await api.graphql(`mutation { tokenCreate(input: { name: "${name}", abilities: [${ability}] }) { secret } }`)).data.tokenCreate.secret
+  (await api.graphql(`mutation { tokenCreate(input: { name: "${name}", abilities: [${ability}] }) { secret } }`)).data.tokenCreate
+    .secret
 
 beforeAll(async () => {
   api = await startApi()
@@ -19,7 +20,11 @@ beforeAll(async () => {
     { p: data.projectCreate.project.id },
   )
   id = made.data.applicationCreate.application.id
-  await api.graphql(`mutation ($id: ID!) { applicationUpdate(id: $id, input: { image: "nginx:2" }) { userErrors { code } } }`, { id }, writer)
+  await api.graphql(
+    `mutation ($id: ID!) { applicationUpdate(id: $id, input: { image: "nginx:2" }) { userErrors { code } } }`,
+    { id },
+    writer,
+  )
   const release = { resourceId: id, templateHash: 't', resolvedFrom: 'registry', createdAt: at }
   await api.db.artifact.create({ data: { sha256: 'log', content: Buffer.from('größer\nexit 1\n') } })
   await api.db.release.createMany({
@@ -33,7 +38,12 @@ beforeAll(async () => {
         resolvedImage: 'nginx@sha256:1',
         preDeployedAt: at,
         servingAt: at,
-        template: { image: 'nginx:1', env: [{ name: 'A', value: '1' }], secretEnv: [{ name: 'T', secret: 'token', version: 1 }], preDeploy: { command: ['m'] } },
+        template: {
+          image: 'nginx:1',
+          env: [{ name: 'A', value: '1' }],
+          secretEnv: [{ name: 'T', secret: 'token', version: 1 }],
+          preDeploy: { command: ['m'] },
+        },
       },
       {
         ...release,
@@ -53,7 +63,16 @@ beforeAll(async () => {
           preDeploy: { command: ['m'] },
         },
       },
-      { ...release, number: 3, generation: 99, hash: '3', image: 'nginx:2', resolvedImage: 'nginx@sha256:2', verdictLog: 'gone', template: { image: 'nginx:2' } },
+      {
+        ...release,
+        number: 3,
+        generation: 99,
+        hash: '3',
+        image: 'nginx:2',
+        resolvedImage: 'nginx@sha256:2',
+        verdictLog: 'gone',
+        template: { image: 'nginx:2' },
+      },
     ],
   })
 })
@@ -96,7 +115,13 @@ describe('application.releases', () => {
           user: null,
         },
       },
-      expect.objectContaining({ number: 1, actor: 'tok_owner', actorName: 'owner', preDeployedAt: at.toISOString(), verdictLog: null }),
+      expect.objectContaining({
+        number: 1,
+        actor: 'tok_owner',
+        actorName: 'owner',
+        preDeployedAt: at.toISOString(),
+        verdictLog: null,
+      }),
     ])
   })
 })
@@ -129,7 +154,10 @@ describe('applicationReleaseDiff', () => {
   })
 
   it('release or application that is not there -> told with the argument', async () => {
-    expect(await diff({ id, from: 7, to: 1 })).toMatchObject({ differences: null, userErrors: [{ field: ['from'], code: 'RELEASE_NOT_FOUND' }] })
+    expect(await diff({ id, from: 7, to: 1 })).toMatchObject({
+      differences: null,
+      userErrors: [{ field: ['from'], code: 'RELEASE_NOT_FOUND' }],
+    })
     expect((await diff({ id: 'app_none', from: 1, to: 1 })).userErrors).toMatchObject([{ field: ['id'], code: 'NOT_FOUND' }])
   })
 })

@@ -26,7 +26,10 @@ export class ApplicationActionResolver {
     @Args('idempotencyKey', idempotencyKeyArgument) key: Maybe<string>,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    return this.writer.change({ operation: 'applicationRestart', id, expectedGeneration, key, argument: 'id', change: again }, context)
+    return this.writer.change(
+      { operation: 'applicationRestart', id, expectedGeneration, key, argument: 'id', change: again },
+      context,
+    )
   }
 
   @Mutation(() => ApplicationPayload, {
@@ -38,7 +41,10 @@ export class ApplicationActionResolver {
     @Args('idempotencyKey', idempotencyKeyArgument) key: Maybe<string>,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    return this.writer.change({ operation: 'applicationRedeploy', id, expectedGeneration, key, argument: 'id', change: again }, context)
+    return this.writer.change(
+      { operation: 'applicationRedeploy', id, expectedGeneration, key, argument: 'id', change: again },
+      context,
+    )
   }
 
   @Mutation(() => ApplicationPayload, { description: 'Changes how many replicas should run. The others go on running.' })
@@ -91,7 +97,15 @@ export class ApplicationActionResolver {
       const message = `there is no release ${toRelease} of it: its releases are told by application.releases`
       return { refused: [{ field: ['toRelease'], message, code: 'RELEASE_NOT_FOUND' }] }
     }
-    const asked = { operation: 'applicationRollback', id, expectedGeneration, key, input: { toRelease }, argument: 'toRelease', change }
+    const asked = {
+      operation: 'applicationRollback',
+      id,
+      expectedGeneration,
+      key,
+      input: { toRelease },
+      argument: 'toRelease',
+      change,
+    }
     return this.writer.change(asked, context)
   }
 
@@ -102,7 +116,11 @@ export class ApplicationActionResolver {
   async applicationClone(
     @Args('id', { type: () => ID, description: 'The application to copy.' }) id: string,
     @Args('name', { type: () => String, description: 'Name of the new one: a DNS label, unique in its project.' }) name: string,
-    @Args('projectId', { type: () => ID, nullable: true, description: 'Where the new one goes; the same project when not given.' })
+    @Args('projectId', {
+      type: () => ID,
+      nullable: true,
+      description: 'Where the new one goes; the same project when not given.',
+    })
     projectId: Maybe<string>,
     @Args('idempotencyKey', idempotencyKeyArgument) key: Maybe<string>,
     @Context() context: GraphqlContext,
@@ -116,7 +134,10 @@ export class ApplicationActionResolver {
     const { spec, leftOut } = cloned(source.spec as ApplicationSpec)
     const target = projectId ?? source.projectId
     const input = { id, name, projectId }
-    const made = await this.writer.create({ operation: 'applicationClone', projectId: target, name, spec, key, input, argument: 'id' }, context)
+    const made = await this.writer.create(
+      { operation: 'applicationClone', projectId: target, name, spec, key, input, argument: 'id' },
+      context,
+    )
     if (made.userErrors.length > 0) return refused(made.userErrors.map(onOwnArgument))
     return { ...made, leftOut }
   }

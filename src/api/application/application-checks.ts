@@ -1,10 +1,11 @@
 import type { ClaimConflict } from '../../persistence/application-claims.js'
-import { applicationSpecSchema, hostPortText, type ApplicationSpec } from '../../reconcile/application/spec.js'
+import { applicationSpecSchema, type ApplicationSpec } from '../../reconcile/application/spec.js'
 import { canonicalJson } from '../../reconcile/hash.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { may, type Actor } from '../auth/actor.js'
 import { withoutNulls } from '../graphql/patch.js'
 import { invalidErrors, type UserErrorValue } from '../graphql/user-error.js'
+import { heldMessage } from '../resource/held-port.js'
 import type { ApplicationCreateInput } from './application-spec.input.js'
 import type { ApplicationCode } from './application.payload.js'
 
@@ -61,14 +62,12 @@ export function conflictErrors(conflicts: readonly ClaimConflict[]): Application
     switch (conflict.type) {
       case 'nodeMissing':
         return { field: ['placement', 'node'], message: `there is no node «${conflict.node}»`, code: 'NODE_NOT_FOUND' }
-      case 'hostPort': {
-        const { index, port, node, holder } = conflict
+      case 'hostPort':
         return {
-          field: ['publishedPorts', String(index), 'hostPort'],
-          message: `${hostPortText(port)} of node ${node} is held by ${holder.kind} ${holder.name} (${holder.id}) of project ${holder.project}: choose another port, or take it away there first`,
+          field: ['publishedPorts', String(conflict.index), 'hostPort'],
+          message: heldMessage(conflict),
           code: 'HOST_PORT_TAKEN',
         }
-      }
       case 'dependencyMissing':
         return {
           field: ['dependsOn', String(conflict.index)],

@@ -49,7 +49,9 @@ export class ApplicationFileInput {
   mode?: string | null
 }
 
-@InputType({ description: 'How a replica is asked how it is: by an HTTP request or a TCP connect from its node, or by a command in it.' })
+@InputType({
+  description: 'How a replica is asked how it is: by an HTTP request or a TCP connect from its node, or by a command in it.',
+})
 export class ProbeInput {
   @Field(() => String, { nullable: true, description: told.probePath })
   path?: string | null

@@ -56,11 +56,13 @@ export const told = {
   shmBytes: 'Size of /dev/shm.',
   bindMounts: 'Places of the node inside the container. Needs the ability admin.',
   devices: 'Devices of the node inside the container. Needs the ability admin.',
-  volumes: "Kept beyond containers and releases. They belong to this application: another one's volume of the same name is another.",
+  volumes:
+    "Kept beyond containers and releases. They belong to this application: another one's volume of the same name is another.",
   tmpfs: 'Memory as a file system, gone with the container.',
   files: 'Texts and secrets that stand at their paths when the container starts.',
   secretEnv: 'Environment variables from secrets of the project; they win over env.',
-  publishedPorts: 'Ports of the node that lead to the container. With one, only a single replica can run, and releases are recreated.',
+  publishedPorts:
+    'Ports of the node that lead to the container. With one, only a single replica can run, and releases are recreated.',
   preDeploy: 'Runs once for each release, with its image and settings, before anything is switched to it.',
 } as const
 

@@ -14,7 +14,7 @@ export const applicationCodes = {
   BEING_DELETED: sharedCodes.BEING_DELETED,
   NAME_IMMUTABLE: sharedCodes.NAME_IMMUTABLE,
   ABILITY_MISSING: 'This field needs a stronger ability than the token has: write, or admin for what reaches the node itself.',
-  HOST_PORT_TAKEN: 'Something else on the node has this host port.',
+  HOST_PORT_TAKEN: sharedCodes.HOST_PORT_TAKEN,
   DEPENDENCY_NOT_FOUND: 'It would depend on an application that the project does not have.',
   DEPENDENCY_CYCLE: 'It would wait for itself.',
   RELEASE_NOT_FOUND: 'The application has no release with this number.',
@@ -50,7 +50,9 @@ export class ApplicationClonePayload {
 
 @ObjectType({ description: 'One difference between two releases.' })
 export class ReleaseDifference {
-  @Field(() => [String], { description: 'Where: a field, and in lists the name, key or path of the entry, e.g. ["env", "LOG_LEVEL"].' })
+  @Field(() => [String], {
+    description: 'Where: a field, and in lists the name, key or path of the entry, e.g. ["env", "LOG_LEVEL"].',
+  })
   field!: string[]
 
   @Field(() => String, { nullable: true, description: 'In the release `from`: text as it is, all else as JSON; null = nothing.' })

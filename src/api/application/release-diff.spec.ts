@@ -20,9 +20,23 @@ describe('releaseDifferences', () => {
     { it: 'image', to: { image: 'nginx:2' }, differences: [[['image'], 'nginx', 'nginx:2']] },
     {
       it: 'env by name, whatever the order',
-      from: { env: [{ name: 'A', value: '1' }, { name: 'B', value: '2' }] },
-      to: { env: [{ name: 'C', value: '' }, { name: 'A', value: '3' }] },
-      differences: [[['env', 'A'], '1', '3'], [['env', 'B'], '2', null], [['env', 'C'], null, '']],
+      from: {
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'B', value: '2' },
+        ],
+      },
+      to: {
+        env: [
+          { name: 'C', value: '' },
+          { name: 'A', value: '3' },
+        ],
+      },
+      differences: [
+        [['env', 'A'], '1', '3'],
+        [['env', 'B'], '2', null],
+        [['env', 'C'], null, ''],
+      ],
     },
     {
       it: 'secrets by version',
@@ -40,13 +54,19 @@ describe('releaseDifferences', () => {
       it: 'objects field by field, also from nothing',
       from: { readiness: { path: '/a', port: 80 } },
       to: { readiness: { path: '/b', port: 80 }, preDeploy: { command: ['m'] } },
-      differences: [[['readiness', 'path'], '/a', '/b'], [['preDeploy', 'command'], null, '["m"]']],
+      differences: [
+        [['readiness', 'path'], '/a', '/b'],
+        [['preDeploy', 'command'], null, '["m"]'],
+      ],
     },
     {
       it: 'a volume that moved',
       from: { volumes: [{ name: 'data', path: '/a' }] },
       to: { volumes: [{ name: 'data', path: '/b', readOnly: true }] },
-      differences: [[['volumes', 'data', 'path'], '/a', '/b'], [['volumes', 'data', 'readOnly'], null, 'true']],
+      differences: [
+        [['volumes', 'data', 'path'], '/a', '/b'],
+        [['volumes', 'data', 'readOnly'], null, 'true'],
+      ],
     },
     { it: 'restart', to: { restartNonce: 4 }, differences: [[['restartNonce'], null, '4']] },
   ])('$it', ({ from, to, differences }) => {
@@ -66,7 +86,11 @@ describe('releaseDifferences', () => {
     ])
     const hidden = releaseDifferences(file('old'), file('secret'), false)
     expect(hidden).toEqual([
-      { field: ['files', '/a', 'content'], before: expect.stringContaining('3 bytes'), after: expect.stringContaining('6 bytes') },
+      {
+        field: ['files', '/a', 'content'],
+        before: expect.stringContaining('3 bytes'),
+        after: expect.stringContaining('6 bytes'),
+      },
     ])
     const made = releaseDifferences(release(), file('secret'), false)
     expect(JSON.stringify(made)).not.toContain('secret')

@@ -24,7 +24,9 @@ export class ReleaseResolver {
   ): Promise<ReleaseDiffPayload> {
     if ((await loaders.resource.load(id))?.kind !== 'application')
       return refused([{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }])
-    const [before, after] = await Promise.all([from, to].map((number) => loaders.releaseTemplate.load({ resourceId: id, number })))
+    const [before, after] = await Promise.all(
+      [from, to].map((number) => loaders.releaseTemplate.load({ resourceId: id, number })),
+    )
     if (before && after) return { differences: releaseDifferences(before, after, may(actor, 'write')), userErrors: [] }
     return refused([...(before ? [] : [missing('from', from)]), ...(after ? [] : [missing('to', to)])])
   }
@@ -34,7 +36,10 @@ export class ReleaseResolver {
     return verdictReason === null ? null : { reason: verdictReason, message: verdictMessage ?? '' }
   }
 
-  @ResolveField(() => ReleaseLog, { nullable: true, description: 'The last lines of what made it fail; null where none were kept.' })
+  @ResolveField(() => ReleaseLog, {
+    nullable: true,
+    description: 'The last lines of what made it fail; null where none were kept.',
+  })
   async verdictLog(@Parent() { verdictLog }: ReleaseRow, @Context() { loaders }: GraphqlContext): Promise<ReleaseLog | null> {
     const artifact = verdictLog === null ? null : await loaders.artifact.load(verdictLog)
     return artifact && { lines: linesOf(artifact.content) }
@@ -45,7 +50,10 @@ export class ReleaseResolver {
     return (await loaders.releaseTemplate.load(release))?.template
   }
 
-  @ResolveField(() => String, { nullable: true, description: 'Id of the token that asked for its generation; null when nobody knows.' })
+  @ResolveField(() => String, {
+    nullable: true,
+    description: 'Id of the token that asked for its generation; null when nobody knows.',
+  })
   async actor(@Parent() release: ReleaseRow, @Context() { loaders }: GraphqlContext): Promise<string | null> {
     return (await loaders.releaseActor.load(release))?.actor ?? null
   }

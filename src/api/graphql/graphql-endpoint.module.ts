@@ -1,4 +1,5 @@
 import type { ApolloServerPlugin } from '@apollo/server'
+import { ApolloServerPluginCacheControlDisabled } from '@apollo/server/plugin/disabled'
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo'
 import { Global, Module } from '@nestjs/common'
 import { APP_PIPE } from '@nestjs/core'
@@ -76,7 +77,8 @@ function refusingHeavy({ limits }: ApiOptions): ApolloServerPlugin {
           includeStacktraceInErrorResponses: false,
           persistedQueries: false,
           parseOptions: { maxTokens: parsedTokensMost },
-          plugins: [refusingHeavy(options), counting(metrics)],
+          // Cache control would look at every single field, of answers that nobody may cache.
+          plugins: [refusingHeavy(options), counting(metrics), ApolloServerPluginCacheControlDisabled()],
           formatError: (formatted, error) => toldError(formatted, error, options.log),
           context: async ({ req }: { req: IncomingMessage }): Promise<GraphqlContext> => {
             const actor = await authenticator.authenticate(req.headers.authorization, req.socket.remoteAddress ?? '')

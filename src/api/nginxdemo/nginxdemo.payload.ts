@@ -7,6 +7,7 @@ export const nginxdemoCodes = {
   NOT_FOUND: sharedCodes.NOT_FOUND,
   NAME_TAKEN: sharedCodes.NAME_TAKEN,
   PROJECT_NOT_FOUND: sharedCodes.PROJECT_NOT_FOUND,
+  HOST_PORT_TAKEN: sharedCodes.HOST_PORT_TAKEN,
   STALE_GENERATION: sharedCodes.STALE_GENERATION,
   BEING_DELETED: sharedCodes.BEING_DELETED,
   NAME_IMMUTABLE: sharedCodes.NAME_IMMUTABLE,

@@ -1,6 +1,8 @@
 import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Mutation, Query, Resolver } from '@nestjs/graphql'
-import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
+import { heldHostPorts } from '../../persistence/application-claims.js'
+import type { Transaction } from '../../persistence/database.js'
+import { ResourceRepository, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { nginxdemoSpecSchema, type NginxdemoSpec } from '../../reconcile/nginxdemo/spec.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
@@ -13,6 +15,7 @@ import { invalidErrors, type UserErrorValue } from '../graphql/user-error.js'
 import { keyErrors, writeContext } from '../graphql/write-context.js'
 import { Nudger } from '../nudge/nudger.service.js'
 import { changeErrors, createErrors } from '../resource/change-errors.js'
+import { heldMessage } from '../resource/held-port.js'
 import { NginxdemoCreateInput, NginxdemoUpdateInput } from './nginxdemo.input.js'
 import { Nginxdemo, NginxdemoConnection } from './nginxdemo.model.js'
 import { NginxdemoPayload, type NginxdemoCode } from './nginxdemo.payload.js'
@@ -61,7 +64,11 @@ export class NginxdemoResolver {
     ]
     if (errors.length > 0 || !spec.data) return { nginxdemo: null, userErrors: errors }
     const write = writeContext('nginxdemoCreate', context.actor, this.options.clock(), { key, input })
-    const made = await this.resources.create({ kind, projectId, name, spec: spec.data }, write)
+    const { hostPort } = spec.data
+    const made = await this.resources.create({ kind, projectId, name, spec: spec.data }, write, (tx) =>
+      portErrors(tx, null, hostPort),
+    )
+    if (made.outcome === 'refused') return { nginxdemo: null, userErrors: made.refused }
     if (!('resource' in made)) return { nginxdemo: null, userErrors: createErrors(made, input) }
     if (made.outcome === 'created') await this.nudge(made.resource, context)
     return { nginxdemo: made.resource, userErrors: [] }
@@ -103,8 +110,15 @@ export class NginxdemoResolver {
   }
 }
 
+/** Looked at when it changes only: what was free once must not keep back a change of something else. */
+async function portErrors(tx: Transaction, id: string | null, hostPort: number): Promise<NginxdemoError[] | null> {
+  const held = await heldHostPorts(tx, { id, node: undefined, ports: [{ hostPort }] })
+  if (held.length === 0) return null
+  return held.map((h) => ({ field: ['input', 'hostPort'], message: heldMessage(h), code: 'HOST_PORT_TAKEN' }))
+}
+
 function changeOf({ name, ...patch }: NginxdemoUpdateInput) {
-  return (current: unknown, row: ResourceRow): { spec: NginxdemoSpec } | { refused: NginxdemoError[] } => {
+  return async (current: unknown, row: ResourceRow, tx: Transaction): Promise<SpecChange<NginxdemoError[]>> => {
     if (name !== undefined && name !== row.name)
       return {
         refused: [
@@ -116,6 +130,9 @@ function changeOf({ name, ...patch }: NginxdemoUpdateInput) {
         ],
       }
     const spec = nginxdemoSpecSchema.safeParse(merged(current, patch))
-    return spec.success ? { spec: spec.data } : { refused: invalidErrors(spec.error, ['input']) }
+    if (!spec.success) return { refused: invalidErrors(spec.error, ['input']) }
+    const { hostPort } = spec.data
+    const held = hostPort === (current as NginxdemoSpec).hostPort ? null : await portErrors(tx, row.id, hostPort)
+    return held ? { refused: held } : { spec: spec.data }
   }
 }
