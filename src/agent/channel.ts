@@ -84,7 +84,7 @@ export class Channel {
 
   /** Bytes of an artifact by its SHA-256, from the API. */
   async artifact(sha256: string): Promise<Buffer> {
-    return Buffer.from((await this.calls.call('artifact', { sha256 })) as string, 'base64')
+    return Buffer.from((await this.calls.call('artifact', { sha256 }).done) as string, 'base64')
   }
 
   private connectOnce(signal: AbortSignal): Promise<{ why: string; welcomed: boolean }> {

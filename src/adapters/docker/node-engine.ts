@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import type { ContainerState } from '../../reconcile/observed.js'
 import type { Engine } from './engine.js'
 
@@ -7,6 +8,15 @@ export interface NodeEngine extends Engine {
   summaries(labels: Record<string, string>): Promise<ContainerSummary[]>
   /** Lines of one container, oldest first; ends with the container unless it is only read to its present end. */
   logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void>
+  /** The same, as many lines at once as one read brings; the next read waits for `onLines`. */
+  logBatches(
+    nameOrId: string,
+    options: LogOptions,
+    onLines: (lines: LogLine[]) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void>
+  /** Runs a command in a running container. Fails with NotFound, CommandNotFound, EngineError. */
+  exec(nameOrId: string, spec: ExecSpec): Promise<EngineExec>
   /** Creates a container of our own on the node, such as its resolver. Fails like `create`. */
   createSystem(spec: SystemContainerSpec, network: SystemNetwork): Promise<{ id: string }>
   /** Ids of all images that any container on this engine uses, ours or not. */
@@ -32,7 +42,12 @@ export interface ContainerSummary {
 export interface LogOptions {
   follow: boolean
   tail: number | null
+  /** Milliseconds since the epoch. */
   sinceMs: number | null
+  /** Finer than `sinceMs` and in its place: seconds and nanoseconds, as `1795969047.971123457`. */
+  since?: string | null
+  /** Absent = both. */
+  streams?: readonly LogLine['stream'][]
 }
 
 export interface LogLine {
@@ -40,6 +55,27 @@ export interface LogLine {
   /** RFC 3339 with nanoseconds, as the engine keeps it. */
   at: string
   text: string
+}
+
+export interface ExecSpec {
+  command: string[]
+  tty: boolean
+  /** null = the container's own. */
+  user: string | null
+  workingDir: string | null
+}
+
+/** A command that runs in a container. */
+export interface EngineExec {
+  /** Its standard input; a terminal's output comes back as stdout alone. */
+  readonly stdin: Writable
+  /** Resolves when its output has ended: with the exit code, or null when the engine does not know it. */
+  output(onBytes: (stream: 'stdout' | 'stderr', bytes: Buffer) => void | Promise<void>): Promise<number | null>
+  resize(columns: number, rows: number): Promise<void>
+  /** Process id in the engine's own process namespace; null when it does not run. */
+  pid(): Promise<number | null>
+  /** Lets go of its streams. The engine has no way to end the process. */
+  detach(): void
 }
 
 export interface SystemContainerSpec {
