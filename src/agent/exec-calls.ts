@@ -13,7 +13,7 @@ const chunkBytes = 16 * 1024
 export function serveExec(instance: string, engine: Pick<NodeEngine, 'inspect' | 'exec'>, log: AgentLog): ServeCall {
   return async (_method, params, call) => {
     const { window, command, tty, user, workingDir, ...replica } = agentMethods.exec.parse(params)
-    const container = await replicaContainer(instance, engine, replica)
+    const { id: container } = await replicaContainer(instance, engine, replica)
     if (call.signal.aborted) return { exitCode: null }
     const exec = await engine.exec(container, { command, tty, user, workingDir })
     const end = () => void endExec(exec, container).catch((error: unknown) => log.warn({ error: String(error) }, 'a command was not ended'))

@@ -4,11 +4,17 @@ import type { ServeCall, ServedCall } from './peer-calls.js'
 import { agentMethods, logChunkMost, moreSchema, type LogChunk } from './protocol.js'
 import { replicaContainer } from './served-replica.js'
 
+/** The engine may write a container's last lines a moment after it has ended. */
+const marginSeconds = 5
+
 /** Serves `logs`. Only of containers of this instance, whoever asks. */
 export function serveLogs(instance: string, engine: Pick<NodeEngine, 'inspect' | 'logBatches'>): ServeCall {
   return async (_method, params, call) => {
     const { follow, tail, since, streams, window, ...replica } = agentMethods.logs.parse(params)
-    const id = await replicaContainer(instance, engine, replica)
+    const { id, state, finishedAt } = await replicaContainer(instance, engine, replica)
+    // The engine would read all of its log to find that nothing is new.
+    const over = state === 'exited' && finishedAt !== null && since !== null && finishedAt / 1_000 + marginSeconds < Number(since)
+    if (over) return undefined
     const chunks = new LogChunks(call, window)
     await engine.logBatches(id, { follow, tail, since, streams, sinceMs: null }, (lines) => chunks.add(lines), call.signal)
     await chunks.flush()

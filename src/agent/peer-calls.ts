@@ -109,7 +109,7 @@ export class PeerCalls {
       this.write({ type: 'end', id, ...(value === undefined ? {} : { value }) })
     } catch (error) {
       const { reason, message } = error as Error & { reason?: string }
-      this.write({ type: 'error', id, reason: reason ?? 'AgentError', message })
+      this.write({ type: 'error', id, reason: reason ?? 'CallFailed', message })
     } finally {
       this.incoming.delete(id)
     }

@@ -8,6 +8,7 @@ import { ChangeModule } from './change/change.module.js'
 import { EventModule } from './event/event.module.js'
 import { GraphqlEndpointModule, LoaderModule } from './graphql/graphql-endpoint.module.js'
 import { HealthModule } from './health/health.module.js'
+import { LogModule } from './log/log.module.js'
 import { MetricsModule } from './metrics/metrics.module.js'
 import { NginxdemoModule } from './nginxdemo/nginxdemo.module.js'
 import { NodeModule } from './node/node.module.js'
@@ -42,6 +43,7 @@ export class ApiModule {
         ResourceModule,
         ProjectModule,
         ApplicationModule,
+        LogModule,
         NginxdemoModule,
         NodeModule,
         EventModule,

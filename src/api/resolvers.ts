@@ -2,6 +2,7 @@ import { ApplicationPlanResolver } from './application/application-plan.resolver
 import { ApplicationResolver, EndpointResolver, ReleaseResolver } from './application/application.resolver.js'
 import { AuditResolver } from './audit/audit.resolver.js'
 import { EventResolver } from './event/event.resolver.js'
+import { LogResolver } from './log/log.resolver.js'
 import { NginxdemoResolver } from './nginxdemo/nginxdemo.resolver.js'
 import { NodeResolver } from './node/node.resolver.js'
 import { OrphanResolver } from './orphan/orphan.resolver.js'
@@ -21,6 +22,7 @@ export const resolvers = [
   ApplicationPlanResolver,
   ReleaseResolver,
   EndpointResolver,
+  LogResolver,
   NginxdemoResolver,
   NodeResolver,
   EventResolver,

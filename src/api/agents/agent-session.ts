@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { WebSocket } from 'ws'
+import { PeerCalls, type CallFrame, type OutgoingCall } from '../../agent/peer-calls.js'
 import { agentFrameSchema, heartbeatStaleMs, type AgentFrame, type ApiFrame } from '../../agent/protocol.js'
 
 /** What a session does with what its agent says; made by the gateway. */
@@ -32,6 +33,7 @@ export class AgentSession {
   private queue: Promise<void> = Promise.resolve()
   private greeted = false
   private silence: NodeJS.Timeout | undefined
+  private readonly calls: PeerCalls
 
   constructor(
     readonly node: { id: string; name: string },
@@ -39,8 +41,15 @@ export class AgentSession {
     private readonly handlers: SessionHandlers,
     private readonly log: Logger,
   ) {
+    this.calls = new PeerCalls(
+      (frame) => this.send(frame),
+      (method, params) => handlers.call(method, params),
+    )
     socket.on('message', (data) => this.take(String(data)))
-    socket.on('close', () => clearTimeout(this.silence))
+    socket.on('close', () => {
+      clearTimeout(this.silence)
+      this.calls.broken("the channel to the node's agent was closed")
+    })
     socket.on('error', (error) => log.debug({ err: error, node: node.id }, "an agent's channel broke"))
     this.heard()
   }
@@ -56,8 +65,20 @@ export class AgentSession {
     )
   }
 
-  send(frame: ApiFrame): void {
-    if (this.socket.readyState === this.socket.OPEN) this.socket.send(JSON.stringify(frame))
+  /** Whether the agent has said who it is, so that it may be called. */
+  get ready(): boolean {
+    return this.greeted && this.socket.readyState === this.socket.OPEN
+  }
+
+  /** Calls a method of the agent. Fails with CallFailure. */
+  call(method: string, params: unknown, onChunk: (value: unknown) => void): OutgoingCall {
+    return this.calls.call(method, params, onChunk)
+  }
+
+  private send(frame: ApiFrame): boolean {
+    if (this.socket.readyState !== this.socket.OPEN) return false
+    this.socket.send(JSON.stringify(frame))
+    return true
   }
 
   private take(text: string): void {
@@ -67,6 +88,8 @@ export class AgentSession {
       this.log.warn({ node: this.node.id }, 'an agent sent a frame that this API does not know')
       return
     }
+    // Parts of an answer come by the hundred a second and concern nobody else.
+    if (this.greeted && isCallFrame(frame)) return this.calls.take(frame)
     this.queue = this.queue
       .then(() => this.answer(frame))
       .catch((error: unknown) =>
@@ -79,15 +102,13 @@ export class AgentSession {
     if (!this.greeted) return this.log.debug({ node: this.node.id, frame: frame.type }, 'an agent spoke before its hello')
     switch (frame.type) {
       case 'heartbeat':
-        return this.send(await this.handlers.heartbeat(frame))
+        return void this.send(await this.handlers.heartbeat(frame))
       case 'nudges':
         return this.handlers.nudges(frame)
       case 'inventory':
         return this.handlers.inventory(frame)
-      case 'call':
-        return this.serve(frame)
       default:
-        return // ends of calls that this API has not made
+        return this.calls.take(frame)
     }
   }
 
@@ -98,20 +119,16 @@ export class AgentSession {
     this.send(answer)
   }
 
-  private async serve({ id, method, params }: FrameOf<'call'>): Promise<void> {
-    try {
-      this.send({ type: 'end', id, value: await this.handlers.call(method, params) })
-    } catch (error) {
-      this.send({ type: 'error', id, reason: 'CallFailed', message: error instanceof Error ? error.message : String(error) })
-    }
-  }
-
   /** A connection over which nothing comes is not kept: its agent has long dialled another one. */
   private heard(): void {
     clearTimeout(this.silence)
     this.silence = setTimeout(() => this.socket.terminate(), heartbeatStaleMs)
     this.silence.unref()
   }
+}
+
+function isCallFrame(frame: AgentFrame): frame is CallFrame {
+  return ['call', 'input', 'cancel', 'chunk', 'end', 'error'].includes(frame.type)
 }
 
 function frameOf(text: string): AgentFrame | null {

@@ -4,7 +4,8 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { hashToken, looksLikeToken } from '../../adapters/crypto/token.js'
-import { apiMethods, protocolVersion } from '../../agent/protocol.js'
+import type { OutgoingCall } from '../../agent/peer-calls.js'
+import { apiMethods, protocolVersion, type agentMethods } from '../../agent/protocol.js'
 import { ArtifactRepository } from '../../persistence/artifact.repository.js'
 import { NodeRepository } from '../../persistence/node.repository.js'
 import { ResourceRepository } from '../../persistence/resource.repository.js'
@@ -61,6 +62,17 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
     return [...this.sessions.keys()]
   }
 
+  /** Whether the node's agent is connected to this process and may be called. */
+  reaches(node: string): boolean {
+    return this.sessions.get(node)?.ready === true
+  }
+
+  /** Calls a method of the node's agent; null when it is not connected to this process. */
+  call(node: string, method: keyof typeof agentMethods, params: unknown, onChunk: (value: unknown) => void): OutgoingCall | null {
+    const session = this.sessions.get(node)
+    return session?.ready ? session.call(method, params, onChunk) : null
+  }
+
   private async admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const token = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
     const node =
@@ -88,7 +100,7 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
       heartbeat: (frame) => this.heartbeat(node, frame),
       nudges: (frame) => this.nudges(frame),
       inventory: (frame) => this.inventory.record(node, frame.resources),
-      call: (method, params) => this.call(method, params),
+      call: (method, params) => this.serve(method, params),
     }
   }
 
@@ -123,7 +135,7 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
     this.nudger.allSoon(known)
   }
 
-  private async call(method: string, params: unknown): Promise<unknown> {
+  private async serve(method: string, params: unknown): Promise<unknown> {
     if (method !== 'artifact') throw new Error(`this API serves no calls named ${method}`)
     const { sha256 } = apiMethods.artifact.parse(params)
     const content = await this.artifacts.get(sha256)

@@ -25,6 +25,7 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
     application: 'read',
     applications: 'read',
     applicationPlan: 'read',
+    applicationLogTail: 'read',
     nginxdemo: 'read',
     nginxdemos: 'read',
     node: 'read',
@@ -59,6 +60,7 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
   },
   Subscription: {
     resourceChanged: 'read',
+    applicationLogs: 'read',
     events: 'read',
   },
 }
