@@ -3,7 +3,7 @@ import { LogMerge, keyOf, type LogEvent, type NoticeReason } from './log-merge.j
 import { nothingRead, type LogPosition, type ReplicaPosition } from './log-position.js'
 import { LogSource, type Replica, type SourceOptions } from './log-source.js'
 
-export interface LogReaderOptions extends Pick<SourceOptions, 'resource' | 'follow' | 'streams' | 'wanted'> {
+export interface LogReaderOptions extends Pick<SourceOptions, 'resource' | 'follow' | 'streams' | 'wanted' | 'onDropped'> {
   /** The last lines of what is there, then what comes; null = all behind the position. */
   tail: number | null
   /** Whether lines are left out, so that a replica's last lines are not the last wanted ones. */

@@ -32,6 +32,7 @@ export interface SourceOptions {
   call(params: object, onChunk: (value: unknown) => void): OutgoingCall | null
   /** Something can be read, or its state has changed. */
   changed(): void
+  onDropped(lines: number): void
   told(notice: { reason: 'NODE_AWAY' | 'NODE_BACK' | 'READ_FAILED'; message: string }): void
 }
 
@@ -248,7 +249,9 @@ export class LogSource {
       this.allow(chunk)
       for (; this.chunks.length > windowChunks; this.chunks.shift()) {
         const oldest = this.chunks[0]
-        this.dropped += (oldest?.lines.length ?? 0) - (oldest?.at ?? 0)
+        const lines = (oldest?.lines.length ?? 0) - (oldest?.at ?? 0)
+        this.dropped += lines
+        this.options.onDropped(lines)
       }
     }
     this.options.changed()
@@ -274,17 +277,26 @@ function advance(position: StreamPosition, at: string): number {
   return position.count
 }
 
-/** Lines that a reading brings once more, because Docker is asked from the last line's time on. */
+/**
+ * Lines that a reading brings once more, because Docker is asked from the last line's time on. And because Docker, when its
+ * files were changed under a slow reader, begins them again in the middle of a reading: times that go back tell it. (So
+ * lines of a clock that was set back are left out until it has caught up.)
+ */
 class Seen {
-  private readonly behind: ReplicaPosition
-  private readonly met = { stdout: 0, stderr: 0 }
+  private readonly marks: Record<LogStreamName, { behind: StreamPosition; met: number; at: string }>
 
-  constructor(position: ReplicaPosition) {
-    this.behind = structuredClone(position)
+  constructor(private readonly read: ReplicaPosition) {
+    const mark = (position: StreamPosition) => ({ behind: { ...position }, met: 0, at: '' })
+    this.marks = { stdout: mark(read.stdout), stderr: mark(read.stderr) }
   }
 
   has(stream: LogStreamName, at: string): boolean {
-    const { at: last, count } = this.behind[stream]
-    return at < last || (at === last && ++this.met[stream] <= count)
+    const mark = this.marks[stream]
+    if (at < mark.at) {
+      mark.behind = { ...this.read[stream] }
+      mark.met = 0
+    }
+    mark.at = at
+    return at < mark.behind.at || (at === mark.behind.at && ++mark.met <= mark.behind.count)
   }
 }

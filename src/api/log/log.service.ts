@@ -30,6 +30,7 @@ const openMost = 20
 @Injectable()
 export class Logs {
   private readonly open = new Map<string, number>()
+  private dropped = 0
 
   constructor(
     @Inject(AgentsGateway) private readonly agents: AgentsGateway,
@@ -43,6 +44,11 @@ export class Logs {
     return [...this.open.values()].reduce((sum, n) => sum + n, 0)
   }
 
+  /** Lines that slow readers have not got, since the start. */
+  get droppedLines(): number {
+    return this.dropped
+  }
+
   async read(request: LogRequest, actor: Actor): Promise<LogReader> {
     const { id, follow, stream, grep, after } = request
     const position: LogPosition =
@@ -53,13 +59,15 @@ export class Logs {
       resource: id,
       follow,
       tail: after === null ? request.tail : null,
-      filtered: grep !== null,
+      // Docker, too, counts lines before it leaves out those of the other stream.
+      filtered: grep !== null || stream !== 'both',
       streams: stream === 'both' ? [...logStreams] : [stream],
       position,
       wanted,
       call: (nodeId, params, onChunk) => this.agents.call(nodeId, 'logs', params, onChunk),
       replicas: () => this.replicas(request),
       changes: follow ? this.changes.follow() : null,
+      onDropped: (lines) => (this.dropped += lines),
       onEnd,
     })
     try {
