@@ -16,7 +16,8 @@ export function serveExec(instance: string, engine: Pick<NodeEngine, 'inspect' |
     const { id: container } = await replicaContainer(instance, engine, replica)
     if (call.signal.aborted) return { exitCode: null }
     const exec = await engine.exec(container, { command, tty, user, workingDir })
-    const end = () => void endExec(exec, container).catch((error: unknown) => log.warn({ error: String(error) }, 'a command was not ended'))
+    const end = () =>
+      void endExec(exec, container).catch((error: unknown) => log.warn({ error: String(error) }, 'a command was not ended'))
     if (call.signal.aborted) end()
     else call.signal.addEventListener('abort', end, { once: true })
     const exitCode = await run(exec, call, window)

@@ -53,7 +53,10 @@ describe('serveLogs', () => {
 
   it('a reader that does not read -> the engine is read no further, until there is room', async () => {
     const batch = Array.from({ length: 256 }, () => line('x'))
-    const { chunks, done, more, read } = serve(Array.from({ length: 50 }, () => batch), 4)
+    const { chunks, done, more, read } = serve(
+      Array.from({ length: 50 }, () => batch),
+      4,
+    )
     await sleep(100)
     expect(chunks.length).toBe(4)
     expect(read()).toBeLessThan(6)
@@ -64,7 +67,10 @@ describe('serveLogs', () => {
 
   it('few lines at a time for a reader that does not read -> nothing piles up either', async () => {
     const batches = Array.from({ length: 50 }, () => [line('x')])
-    const { read, stop } = serve(batches.map((b) => [...b, line('y'.repeat(70_000))]), 2)
+    const { read, stop } = serve(
+      batches.map((b) => [...b, line('y'.repeat(70_000))]),
+      2,
+    )
     await sleep(200)
     expect(read()).toBeLessThan(5)
     stop.abort()

@@ -6,6 +6,7 @@ import { AuditModule } from './audit/audit.module.js'
 import { AuthModule } from './auth/auth.module.js'
 import { ChangeModule } from './change/change.module.js'
 import { EventModule } from './event/event.module.js'
+import { ExecModule } from './exec/exec.module.js'
 import { GraphqlEndpointModule, LoaderModule } from './graphql/graphql-endpoint.module.js'
 import { HealthModule } from './health/health.module.js'
 import { LogModule } from './log/log.module.js'
@@ -44,6 +45,7 @@ export class ApiModule {
         ProjectModule,
         ApplicationModule,
         LogModule,
+        ExecModule,
         NginxdemoModule,
         NodeModule,
         EventModule,

@@ -2,6 +2,7 @@ import { ApplicationPlanResolver } from './application/application-plan.resolver
 import { ApplicationResolver, EndpointResolver, ReleaseResolver } from './application/application.resolver.js'
 import { AuditResolver } from './audit/audit.resolver.js'
 import { EventResolver } from './event/event.resolver.js'
+import { ExecResolver } from './exec/exec.resolver.js'
 import { LogResolver } from './log/log.resolver.js'
 import { NginxdemoResolver } from './nginxdemo/nginxdemo.resolver.js'
 import { NodeResolver } from './node/node.resolver.js'
@@ -23,6 +24,7 @@ export const resolvers = [
   ReleaseResolver,
   EndpointResolver,
   LogResolver,
+  ExecResolver,
   NginxdemoResolver,
   NodeResolver,
   EventResolver,

@@ -80,7 +80,8 @@ function follow(id: string, args = '', token = api.ownerToken, wanted = fields):
   followed.stop = client.subscribe<{ applicationLogs: Followed['events'][number] }>(
     { query },
     {
-      next: ({ data, errors }) => void (errors ? followed.errors.push(...errors) : data && followed.events.push(data.applicationLogs)),
+      next: ({ data, errors }) =>
+        void (errors ? followed.errors.push(...errors) : data && followed.events.push(data.applicationLogs)),
       error: (error) => void followed.errors.push(...(Array.isArray(error) ? error : [error])),
       complete: () => (followed.completed = true),
     },
@@ -92,7 +93,11 @@ const tail = async (id: string, args = '') => {
   const { data, errors } = await api.graphql(
     `{ applicationLogTail(id: "${id}"${args === '' ? '' : `, ${args}`}) { lines { text replica stream cursor } notices { reason } cursor } }`,
   )
-  return { ...data?.applicationLogTail, errors, texts: (data?.applicationLogTail?.lines ?? []).map((l: Line) => l.text) as string[] }
+  return {
+    ...data?.applicationLogTail,
+    errors,
+    texts: (data?.applicationLogTail?.lines ?? []).map((l: Line) => l.text) as string[],
+  }
 }
 
 const counting = (from: number, to: number, seconds = 0.02, prefix = '') =>
@@ -204,7 +209,10 @@ describe('applicationLogs', () => {
     await expect.poll(() => api.app.get(Logs).droppedLines).toBeGreaterThan(0)
     followed.socket?.resume()
     await expect.poll(() => followed.texts().at(-1), { timeout: 40_000 }).toBe('done')
-    const told = followed.texts().slice(0, -1).map((line) => Number(line.split(' ')[0]))
+    const told = followed
+      .texts()
+      .slice(0, -1)
+      .map((line) => Number(line.split(' ')[0]))
     const notices = followed.events.flatMap((e) => (e.notice?.reason === 'DROPPED' ? [e.notice.message] : []))
     const dropped = notices.reduce((sum, message) => sum + Number(/dropped (\d+)/.exec(message)?.[1]), 0)
     expect(dropped).toBeGreaterThan(0)

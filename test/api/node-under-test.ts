@@ -42,7 +42,14 @@ export class NodeUnderTest {
         memoryBytes: 1,
         hostRoutes: [],
       }),
-      heartbeat: async () => ({ type: 'heartbeat', sentAt: 0, diskTotalBytes: 1, diskFreeBytes: 1, clockOffsetMs: 0, conditions: [] }),
+      heartbeat: async () => ({
+        type: 'heartbeat',
+        sentAt: 0,
+        diskTotalBytes: 1,
+        diskFreeBytes: 1,
+        clockOffsetMs: 0,
+        conditions: [],
+      }),
       onWelcome: () => undefined,
       onHeartbeatAnswer: () => undefined,
       serve: serveCalls({ logs: serveLogs(this.instance, engine), exec: serveExec(this.instance, engine, quiet) }),
@@ -57,7 +64,13 @@ export class NodeUnderTest {
   }
 
   /** A replica as passes leave it behind: its endpoint, and its container that runs a shell's script. */
-  async replica(resource: string, release: number, replica: number, script: string, more: object = {}): Promise<Docker.Container> {
+  async replica(
+    resource: string,
+    release: number,
+    replica: number,
+    script: string,
+    more: object = {},
+  ): Promise<Docker.Container> {
     const container = await this.docker.createContainer({
       name: containerName(this.instance, resource, release, replica),
       Image: BUSYBOX_IMAGE,
@@ -68,7 +81,16 @@ export class NodeUnderTest {
     })
     const address = `10.255.${Math.floor(Math.random() * 256)}.${Math.floor(Math.random() * 256)}`
     await this.api.db.endpoint.create({
-      data: { resourceId: resource, release, replica, node: this.id, address, state: 'ready', createdAt: new Date(), readyAt: new Date() },
+      data: {
+        resourceId: resource,
+        release,
+        replica,
+        node: this.id,
+        address,
+        state: 'ready',
+        createdAt: new Date(),
+        readyAt: new Date(),
+      },
     })
     await this.announce(resource)
     await container.start()
@@ -85,7 +107,14 @@ export class NodeUnderTest {
   async close(): Promise<void> {
     this.stopped?.abort()
     const mine = await this.docker.listContainers({ all: true, filters: { label: [`${label.instance}=${this.instance}`] } })
-    await Promise.all(mine.map((c) => this.docker.getContainer(c.Id).remove({ force: true, v: true }).catch(() => undefined)))
+    await Promise.all(
+      mine.map((c) =>
+        this.docker
+          .getContainer(c.Id)
+          .remove({ force: true, v: true })
+          .catch(() => undefined),
+      ),
+    )
   }
 
   private async announce(resource: string): Promise<void> {

@@ -144,6 +144,6 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
   }
 }
 
-function refuseUpgrade(socket: Duplex, status: number, text: string): void {
+export function refuseUpgrade(socket: Duplex, status: number, text: string): void {
   socket.end(`HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }

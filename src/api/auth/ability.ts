@@ -44,6 +44,7 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
     /** Enough for a new image; every other field needs `write` (application.resolver.ts). */
     applicationUpdate: 'deploy',
     applicationDelete: 'write',
+    applicationExec: 'admin',
     nginxdemoCreate: 'write',
     nginxdemoUpdate: 'write',
     nginxdemoDelete: 'write',

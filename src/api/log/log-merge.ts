@@ -169,8 +169,7 @@ export class LogMerge {
   /** A source of which nothing waits was read to where it stands, also over lines that nobody wanted. */
   private cursorBehind(): () => string {
     if (this.tail === null && this.ready.length === 0)
-      for (const source of this.sources)
-        if (!source.head) this.position.replicas.set(keyOf(source.replica), copyOf(source.read))
+      for (const source of this.sources) if (!source.head) this.position.replicas.set(keyOf(source.replica), copyOf(source.read))
     const snapshot = this.snapshot()
     return () => encodePosition(this.options.resource, snapshot)
   }

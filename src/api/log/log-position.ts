@@ -32,7 +32,13 @@ const cursorMost = 64 * 1024
 
 export function encodePosition(id: string, { from, replicas }: LogPosition): string {
   const r = Object.fromEntries(
-    [...replicas].map(([key, { stdout, stderr }]) => [key, [[stdout.at, stdout.count], [stderr.at, stderr.count]]]),
+    [...replicas].map(([key, { stdout, stderr }]) => [
+      key,
+      [
+        [stdout.at, stdout.count],
+        [stderr.at, stderr.count],
+      ],
+    ]),
   )
   return Buffer.from(JSON.stringify({ i: id, f: from, r })).toString('base64url')
 }

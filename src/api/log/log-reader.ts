@@ -45,7 +45,10 @@ export class LogReader implements AsyncIterableIterator<LogEvent> {
     this.begun = true
     if (!this.options.follow) return
     void this.hear()
-    this.timers.push(setInterval(() => void this.lookAgain(), lookMs), setInterval(() => this.shedForSlow(), patienceLookMs))
+    this.timers.push(
+      setInterval(() => void this.lookAgain(), lookMs),
+      setInterval(() => this.shedForSlow(), patienceLookMs),
+    )
   }
 
   async next(): Promise<IteratorResult<LogEvent>> {

@@ -220,7 +220,7 @@ export class LogSource {
   /** How many new lines a chunk brought. */
   private take(call: OutgoingCall, value: unknown, seen: Seen): number {
     const parsed = logChunkSchema.safeParse(value)
-    if (!parsed.success || this.stopping.signal.aborted) return call.cancel(), 0
+    if (!parsed.success || this.stopping.signal.aborted) return (call.cancel(), 0)
     const lines: SourceLine[] = []
     const arrivedAt = Date.now()
     let fresh = 0

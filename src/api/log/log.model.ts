@@ -110,7 +110,9 @@ export class LogEvent {
   @Field(() => LogNotice, { nullable: true, description: 'What there is to say beside lines; null beside lines.' })
   notice!: LogNotice | null
 
-  @Field(() => String, { description: 'The place behind all that was told so far: `after` this goes on without loss or repetition.' })
+  @Field(() => String, {
+    description: 'The place behind all that was told so far: `after` this goes on without loss or repetition.',
+  })
   cursor!: string
 }
 

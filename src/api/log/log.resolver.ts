@@ -71,7 +71,8 @@ export class LogResolver {
     @Context() context: GraphqlContext,
   ): Promise<AsyncIterableIterator<{ applicationLogs: LogEventValue }>> {
     const { tail, follow } = args
-    if (tail !== null && tail !== undefined && (tail < 0 || tail > tailMost)) throw badInput(`"tail" must be between 0 and ${tailMost}`)
+    if (tail !== null && tail !== undefined && (tail < 0 || tail > tailMost))
+      throw badInput(`"tail" must be between 0 and ${tailMost}`)
     const request = requestOf(args, follow, tail ?? (args.since ? null : tailDefault))
     if (!(await exists(request.id, context)))
       throw new GraphQLError(`there is no application ${request.id}`, { extensions: { code: 'NOT_FOUND' } })
@@ -103,11 +104,7 @@ async function exists(id: string, { loaders }: GraphqlContext): Promise<boolean>
 }
 
 /** As many lines as are wanted; what is behind them comes with the cursor. */
-async function gathered(
-  reader: AsyncIterableIterator<LogEventValue>,
-  request: LogRequest,
-  most: number,
-): Promise<LogTail> {
+async function gathered(reader: AsyncIterableIterator<LogEventValue>, request: LogRequest, most: number): Promise<LogTail> {
   const lines: TextLine[] = []
   const notices: Notice[] = []
   let last: { readonly cursor: string } | undefined
