@@ -48,7 +48,7 @@ async function follow(platform: Platform, id: string, args: string) {
   let began = 0
   let ended = 0
   let before: Record<string, number> = {}
-  const query = `subscription { applicationLogs(id: "${id}", ${args}) { lines { text } } }`
+  const query = `subscription { applicationLogs(id: "${id}", ${args}) { lines { release replica stream at text } cursor } }`
   for await (const { applicationLogs } of platform.subscribe<{ applicationLogs: Event }>(query)) {
     if (began === 0 && applicationLogs.lines.length > 0) {
       began = performance.now()

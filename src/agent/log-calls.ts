@@ -36,7 +36,7 @@ class LogChunks {
     width: number,
   ) {
     this.window = new ChunkWindow(width, call.signal)
-    call.onInput((value) => this.window.more(moreSchema.parse(value).more))
+    call.onInput((value) => this.window.more(moreSchema.safeParse(value).data?.more ?? 0))
     call.signal.addEventListener('abort', () => this.stopTimer(), { once: true })
   }
 

@@ -71,7 +71,7 @@ export class PeerCalls {
   }
 
   take(frame: CallFrame): void {
-    if (frame.type === 'chunk') this.outgoing.get(frame.id)?.onChunk(frame.value)
+    if (frame.type === 'chunk') this.hear(frame.id, frame.value)
     else if (frame.type === 'call') void this.answer(frame.id, frame.method, frame.params)
     else if (frame.type === 'input') this.incoming.get(frame.id)?.take(frame.value)
     else if (frame.type === 'cancel') this.incoming.get(frame.id)?.controller.abort()
@@ -85,13 +85,22 @@ export class PeerCalls {
     this.incoming.clear()
   }
 
+  /** A reader that fails ends its own call, and not the channel with all others. */
+  private hear(id: string, value: unknown): void {
+    try {
+      this.outgoing.get(id)?.onChunk(value)
+    } catch (error) {
+      this.cancel(id, error as Error)
+    }
+  }
+
   /** What the other side still sends for it is left aside. */
-  private cancel(id: string): void {
+  private cancel(id: string, why: Error = new CallFailure('Cancelled', 'the call was cancelled')): void {
     const waiting = this.outgoing.get(id)
     if (!waiting) return
     this.outgoing.delete(id)
     this.write({ type: 'cancel', id })
-    waiting.reject(new CallFailure('Cancelled', 'the call was cancelled'))
+    waiting.reject(why)
   }
 
   private settle(frame: Extract<CallFrame, { type: 'end' | 'error' }>): void {

@@ -77,7 +77,7 @@ const overlapMs = 2_000
 /** From when on Docker has to be asked so that nothing behind the position is left out; null = from the beginning. */
 export function sinceOf({ stdout, stderr }: ReplicaPosition): string | null {
   const [older, newer] = [stdout.at, stderr.at].sort() as [string, string]
-  if (newer === '') return null
+  if (!time.test(newer)) return null
   const before = timeBefore(newer, overlapMs)
   return dockerTime(older > before ? older : before)
 }

@@ -88,6 +88,8 @@ export class LogSource {
   async run(): Promise<void> {
     try {
       await this.readAll()
+    } catch (error) {
+      this.options.told({ reason: 'READ_FAILED', message: `the log is read no further: ${(error as Error).message}` })
     } finally {
       this.become('ended')
     }
