@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EngineFailure, type Engine, type EngineContainer, type EngineEvent } from '../src/adapters/docker/engine.js'
 import type { ContainerSummary, NodeEngine } from '../src/adapters/docker/node-engine.js'
-import type { ContainerSpec } from '../src/reconcile/action.js'
+import type { ContainerSpec, ResourceLimits } from '../src/reconcile/action.js'
 
 /** What a start takes on a middling engine; the control plane is what is measured, so nothing is computed meanwhile. */
 const startMs = 150
@@ -47,6 +47,7 @@ export class MemoryEngine implements SimulatedEngine {
       restartCount: 0,
       restartPolicy: spec.restartPolicy,
       address: spec.address,
+      limits: spec.resources,
     }
     this.containers.set(spec.name, container)
     this.tell('create', container)
@@ -79,6 +80,18 @@ export class MemoryEngine implements SimulatedEngine {
     return Promise.resolve(this.change(nameOrId, 'update', { restartPolicy }))
   }
 
+  setResources(nameOrId: string, limits: ResourceLimits) {
+    return Promise.resolve(this.change(nameOrId, 'update', { limits }))
+  }
+
+  putFiles() {
+    return this.counted(undefined)
+  }
+
+  logs() {
+    return this.counted(undefined)
+  }
+
   imageId() {
     return this.counted<string | null>('sha256:simulated')
   }
@@ -100,7 +113,12 @@ export class MemoryEngine implements SimulatedEngine {
     return this.counted(undefined)
   }
 
-  async events(labels: Record<string, string>, _since: number | null, onEvent: (event: EngineEvent) => void, signal: AbortSignal) {
+  async events(
+    labels: Record<string, string>,
+    _since: number | null,
+    onEvent: (event: EngineEvent) => void,
+    signal: AbortSignal,
+  ) {
     this.calls++
     const listener = (event: EngineEvent) => {
       if (Object.entries(labels).every(([k, v]) => event.labels[k] === v)) onEvent(event)

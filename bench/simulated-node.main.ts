@@ -8,6 +8,7 @@ import { Channel } from '../src/agent/channel.js'
 import { ClockOffset } from '../src/agent/clock-offset.js'
 import { agentConfigSchema } from '../src/agent/config.js'
 import { ConnectionCounter } from '../src/agent/connections.js'
+import { ControlPlane } from '../src/agent/control-plane.js'
 import { DriftSweep } from '../src/agent/drift-sweep.js'
 import { createExecutor } from '../src/agent/executor.js'
 import { ImageResolver } from '../src/agent/image-resolver.js'
@@ -90,10 +91,28 @@ function showNames(resource: string, publication: Publication | null): void {
   for (const name of publication?.names ?? []) published.set(name, publication?.addresses ?? [])
   namesOf.set(resource, publication?.names ?? [])
 }
-const publisher = new Publisher({ stateDir, clock, names: { lookup: (name) => Promise.resolve({ addresses: published.get(name) ?? [] }) } })
-const network: EngineNetwork = { name: 'simulated', subnet: '192.0.2.0/24', gateway: '192.0.2.1', dynamicRange: '192.0.2.0/24', mtu: 1380, dns: [] }
+const publisher = new Publisher({
+  stateDir,
+  clock,
+  names: { lookup: (name) => Promise.resolve({ addresses: published.get(name) ?? [] }) },
+})
+const network: EngineNetwork = {
+  name: 'simulated',
+  subnet: '192.0.2.0/24',
+  gateway: '192.0.2.1',
+  dynamicRange: '192.0.2.0/24',
+  mtu: 1380,
+  dns: [],
+}
 const common = { instance, engine, clock, log }
-const sweep = new DriftSweep({ ...common, prober, told, nudges, published: () => publisher.resources(), sendInventory: (resources) => channel.sendInventory(resources) })
+const sweep = new DriftSweep({
+  ...common,
+  prober,
+  told,
+  nudges,
+  published: () => publisher.resources(),
+  sendInventory: (resources) => channel.sendInventory(resources),
+})
 const watcher = new Watcher({
   ...common,
   engine: { ...span.watching(engine), inspect: (id) => engine.inspect(id) },
@@ -115,6 +134,7 @@ const gate = new ActionGate({
   onLate: (resource) => nudges.nudge(resource, 'an action ended late'),
 })
 const resolver = new ImageResolver(engine, clock)
+const controlPlane = new ControlPlane(channel)
 const executor = createExecutor({
   engine,
   resolver,
@@ -129,6 +149,9 @@ const executor = createExecutor({
   },
   network: { ensure: () => Promise.resolve(network), forget: () => undefined },
   pulls: { admit: () => undefined, pulled: () => undefined },
+  secrets: controlPlane,
+  credentials: controlPlane,
+  artifacts: controlPlane,
   clock,
 })
 const observe = createObserver({
@@ -139,6 +162,7 @@ const observe = createObserver({
   publisher,
   connections: new ConnectionCounter({ has: () => false }),
   resolver,
+  told,
   span,
   clock,
   clockOffsetMs: () => offset.ms ?? 0,

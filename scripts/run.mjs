@@ -18,6 +18,8 @@ const PROGRAMS = {
   bench: { file: 'dist/bench/main.js', compiled: true },
   backup: { file: 'dist/src/backup/backup.main.js', compiled: true },
   restore: { file: 'dist/src/backup/restore.main.js', compiled: true },
+  'key:rotate': { file: 'dist/src/bootstrap/key-rotate.main.js', compiled: true },
+  'secret:set': { file: 'dist/src/bootstrap/secret-set.main.js', compiled: true },
   migrate: { file: 'dist/src/embedded/migrate.main.js', compiled: true },
   'migration:new': { file: 'dist/src/embedded/migration-new.main.js', compiled: true },
   schema: { file: 'dist/src/api/print-schema.main.js', compiled: true },

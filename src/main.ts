@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { defaultLimits } from './api/limits/limits.js'
 import { createApi } from './api/create-api.js'
 import { readStateFile } from './bootstrap/state-file.js'
-import { verifyKeyring } from './bootstrap/master-key.js'
+import { keyFileAt, verifyKeyring } from './bootstrap/master-key.js'
 import { agentConfigSchema } from './agent/config.js'
 import { createLogger } from './log.js'
 import { openDatabase } from './persistence/database.js'
@@ -39,6 +39,7 @@ async function start(): Promise<void> {
     settings,
     database,
     databaseUrl,
+    keys: keyFileAt(paths.masterKey),
     nudges,
     temporal: { check: () => checkTemporal(nudges) },
     previews: { preview: (request) => previewOf(nudges, request) },

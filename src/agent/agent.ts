@@ -14,10 +14,12 @@ import { Channel } from './channel.js'
 import { ClockOffset } from './clock-offset.js'
 import type { AgentConfig } from './config.js'
 import { ConnectionCounter } from './connections.js'
+import { ControlPlane } from './control-plane.js'
 import { dnsContainerName, DnsServer } from './dns-server.js'
 import { DriftSweep } from './drift-sweep.js'
 import { serveExec } from './exec-calls.js'
 import { createExecutor, type Executor } from './executor.js'
+import { ExecProbes } from './exec-probe.js'
 import { FenceJournal } from './fences.js'
 import { hostRoutes } from './host-routes.js'
 import { Housekeeping } from './housekeeping.js'
@@ -31,7 +33,7 @@ import { NudgeQueue, type SendNudges } from './nudge-queue.js'
 import { createObserver } from './observer.js'
 import { OwnEffects } from './own-effects.js'
 import { systemClock } from './ports.js'
-import { ProbeRunner } from './probe.js'
+import { ProbeRunner, runProbes } from './probe.js'
 import { Prober } from './prober.js'
 import { protocolVersion, type AgentFrame, type ApiFrame } from './protocol.js'
 import { Publisher } from './publisher.js'
@@ -109,7 +111,11 @@ export class Agent {
       this.channel.nudge(resources, why)
       this.onNudges?.(resources, why)
     })
-    this.prober = new Prober({ run: runner.run, clock, onChange: (resource, why) => this.nudges.nudge(resource, why) })
+    this.prober = new Prober({
+      run: runProbes(runner, new ExecProbes(this.engine)),
+      clock,
+      onChange: (resource, why) => this.nudges.nudge(resource, why),
+    })
     this.network = new NodeNetwork({
       instance,
       stateDir,
@@ -151,6 +157,7 @@ export class Agent {
       onLate: (resource) => this.nudges.nudge(resource, 'an action ended late'),
     })
     const resolver = new ImageResolver(this.engine, clock)
+    const controlPlane = new ControlPlane(this.channel)
     this.executor = createExecutor({
       engine: this.engine,
       prober: this.prober,
@@ -158,6 +165,9 @@ export class Agent {
       resolver,
       network: this.network,
       pulls: this.housekeeping,
+      secrets: controlPlane,
+      credentials: controlPlane,
+      artifacts: controlPlane,
       clock,
     })
     this.observer = createObserver({
@@ -168,6 +178,7 @@ export class Agent {
       publisher: this.publisher,
       connections: new ConnectionCounter(runner),
       resolver,
+      told,
       span,
       clock,
       clockOffsetMs: () => this.offset.ms ?? 0,
@@ -199,6 +210,11 @@ export class Agent {
     this.prober.stop()
     await this.flying
     await this.dns.idle()
+  }
+
+  /** Whether the API is reached over the channel. */
+  get connected(): boolean {
+    return this.channel.connected
   }
 
   /** What the next heartbeat tells of this node. */

@@ -3,7 +3,14 @@ import { WebSocket } from 'ws'
 import type { AgentLog } from './log.js'
 import { PeerCalls, type ServeCall } from './peer-calls.js'
 import type { ResourceRef } from './ports.js'
-import { apiFrameSchema, heartbeatIntervalMs, type AgentFrame, type ApiFrame } from './protocol.js'
+import {
+  apiFrameSchema,
+  heartbeatIntervalMs,
+  type AgentFrame,
+  type ApiFrame,
+  type ApiMethod,
+  type ApiParams,
+} from './protocol.js'
 
 const firstRetryMs = 200
 const longestRetryMs = 5_000
@@ -82,9 +89,14 @@ export class Channel {
     else this.waitingInventory = frame
   }
 
+  /** Asks the API; fails with CallFailure. */
+  call<M extends ApiMethod>(method: M, params: ApiParams<M>): Promise<unknown> {
+    return this.calls.call(method, params).done
+  }
+
   /** Bytes of an artifact by its SHA-256, from the API. */
   async artifact(sha256: string): Promise<Buffer> {
-    return Buffer.from((await this.calls.call('artifact', { sha256 }).done) as string, 'base64')
+    return Buffer.from((await this.call('artifact', { sha256 })) as string, 'base64')
   }
 
   private connectOnce(signal: AbortSignal): Promise<{ why: string; welcomed: boolean }> {

@@ -86,6 +86,18 @@ describe('DriftSweep', () => {
     expect(await run()).toEqual([])
   })
 
+  it('the engine answers again -> who was told that it does not is told once, with or without containers', async () => {
+    list = [container('app_a'), container('app_b')]
+    await run()
+    told.asked({ kind: 'application', resource: 'app_a' }, null)
+    told.asked({ kind: 'application', resource: 'app_new' }, null)
+    away = true
+    expect(await run()).toEqual([])
+    away = false
+    expect(await run()).toEqual(['app_a', 'app_new'])
+    expect(await run()).toEqual([])
+  })
+
   it('the first look -> everything once; then nothing while nothing changes', async () => {
     list = [container('app_a'), container('app_b')]
     expect(await run()).toEqual(['app_a', 'app_b'])

@@ -80,6 +80,7 @@ export class DriftSweep {
     const { engine, instance, told, nudges, clock, prober, sendInventory } = this.ports
     const asOf = clock.now()
     const all = await engine.summaries({ [label.instance]: instance })
+    for (const resource of told.takeUnanswered()) nudges.nudge(resource, 'the engine answers again')
     const list = all.filter((c) => c.labels[label.kind] !== systemKind)
     const news = told.byList(list, asOf)
     for (const resource of news.resources) nudges.nudge(resource, 'drift')
@@ -100,7 +101,7 @@ export class DriftSweep {
 }
 
 function hasProbe(container: ContainerSummary): boolean {
-  return container.labels[label.probe] !== undefined
+  return container.labels[label.probe] !== undefined || container.labels[label.liveness] !== undefined
 }
 
 /** Everything of which this node has something, so that the API finds what a deleted resource left behind. */

@@ -3,6 +3,7 @@ import { heldMessage } from '../reconcile/address-in-use.js'
 import type { ArgsOf, ContainerSpec, ResultOf } from '../reconcile/action.js'
 import { label, ownerOf } from '../reconcile/labels.js'
 import { ActionFailure } from './action-failure.js'
+import { ContainerContent } from './container-content.js'
 import type { ActionContext } from './executor.js'
 import { requireOwn, shortId } from './ownership.js'
 
@@ -32,21 +33,25 @@ export async function ensureContainer(
 }
 
 /** The signature proves who asked, this proves that the spec is about the same resource. */
-function requireSpecOfOwner(spec: ContainerSpec, { owner }: ActionContext): void {
+export function requireSpecOfOwner(spec: ContainerSpec, { owner }: ActionContext): void {
   const written = ownerOf(spec)
   if (written.instance === owner.instance && written.kind === owner.kind && written.resource === owner.resource) return
   throw new ActionFailure('BadAction', `the labels of ${spec.name} name another owner than the action does`, false)
 }
 
-class Ensure {
+/** Brings one container to where it runs. `once`: one that has run is left as it is, whatever became of it. */
+export class Ensure {
   created = false
+  private readonly content: ContainerContent
   private startedId: string | null = null
   private readonly deadline: number
 
   constructor(
     private readonly spec: ContainerSpec,
     private readonly context: ActionContext,
+    private readonly options: { once: boolean } = { once: false },
   ) {
+    this.content = new ContainerContent(spec, context)
     this.deadline = context.clock.now() + settleMs
   }
 
@@ -71,8 +76,10 @@ class Ensure {
   }
 
   /** It runs, or it was started by this action and has ended since: starting it again is a decision for a later pass. */
-  private settled({ id, state }: EngineContainer): boolean {
+  private settled(found: EngineContainer): boolean {
+    const { id, state } = found
     if (state === 'running' || state === 'restarting') return true
+    if (this.options.once && hasRun(found)) return state === 'exited' || state === 'dead'
     return state === 'exited' && this.startedId === id
   }
 
@@ -81,14 +88,14 @@ class Ensure {
     const { engine, clock, signal } = this.context
     if (!found) {
       const id = await this.create()
-      if (id !== null) await this.start(id)
+      if (id !== null) await this.start(id, true)
       return
     }
     if (found.state === 'removing') return clock.sleep(pollMs, signal)
     this.requireFit(found)
     if (found.state === 'dead') return engine.remove(found.id, true)
     if (found.state === 'paused') return engine.unpause(found.id)
-    await this.start(found.id)
+    await this.start(found.id, !hasRun(found))
   }
 
   /** Its id, or null when somebody else has the name. */
@@ -97,7 +104,7 @@ class Ensure {
     const until = clock.now() + addressWaitMs
     for (;;) {
       try {
-        const { id } = await engine.create(this.spec, await network.ensure())
+        const { id } = await engine.create(this.spec, await network.ensure(), await this.content.environment())
         this.created = true
         return id
       } catch (error) {
@@ -114,7 +121,8 @@ class Ensure {
     }
   }
 
-  private async start(foundId: string): Promise<void> {
+  /** `first`: it never ran, so its files have to be written; what ran keeps its own. */
+  private async start(foundId: string, first: boolean): Promise<void> {
     const { engine, clock, signal } = this.context
     const until = clock.now() + addressWaitMs
     let id = foundId
@@ -122,6 +130,7 @@ class Ensure {
     let remade = false
     for (;;) {
       try {
+        if (first || id !== foundId) await this.content.fill(id)
         await engine.start(id)
         this.startedId = id
         return
@@ -131,12 +140,17 @@ class Ensure {
         else if (failed(error, 'AddressInUse') && clock.now() < until) await clock.sleep(addressPollMs, signal)
         else if (failed(error, 'EngineError') && !remade) {
           // The engine cannot start this one any more, e.g. because a killed engine left its task behind: a new one can start.
-          if ((await engine.inspect(id))?.state === 'running') return // it was only the answer that failed
+          if (await this.startedAfterAll(id)) return // it was only the answer that failed
           remade = true
           id = await this.remake(id)
         } else throw await this.explained(error)
       }
     }
+  }
+
+  private async startedAfterAll(id: string): Promise<boolean> {
+    const found = await this.context.engine.inspect(id)
+    return found !== null && (found.state === 'running' || (this.options.once && hasRun(found)))
   }
 
   /** A container that ran before holds on to its lost network by id, so it must be made anew; one that never ran need not. */
@@ -151,7 +165,7 @@ class Ensure {
     const { engine, network } = this.context
     await engine.remove(id, true)
     this.created = true
-    return (await engine.create(this.spec, await network.ensure())).id
+    return (await engine.create(this.spec, await network.ensure(), await this.content.environment())).id
   }
 
   private async explained(error: unknown): Promise<unknown> {
@@ -182,6 +196,10 @@ async function readiness(running: EngineContainer, awaitReadyMs: number, { probe
 /** Saves the pass that would do it: from the first Ready on Docker restarts it. Failing here is no failure of the start. */
 async function widenPolicy(running: EngineContainer, { engine }: ActionContext): Promise<void> {
   await engine.setRestartPolicy(running.id, 'unless-stopped').catch(() => undefined)
+}
+
+function hasRun({ startedAt }: EngineContainer): boolean {
+  return startedAt !== null
 }
 
 function failed(error: unknown, reason: EngineFailureReason): boolean {

@@ -10,12 +10,12 @@ import { replicaContainer } from './served-replica.js'
 const chunkBytes = 16 * 1024
 
 /** Serves `exec`. Only in containers of this instance, whoever asks. The process ends with its call. */
-export function serveExec(instance: string, engine: Pick<NodeEngine, 'inspect' | 'exec'>, log: AgentLog): ServeCall {
+export function serveExec(instance: string, engine: Pick<NodeEngine, 'inspect' | 'openExec'>, log: AgentLog): ServeCall {
   return async (_method, params, call) => {
     const { window, command, tty, user, workingDir, ...replica } = agentMethods.exec.parse(params)
     const { id: container } = await replicaContainer(instance, engine, replica)
     if (call.signal.aborted) return { exitCode: null }
-    const exec = await engine.exec(container, { command, tty, user, workingDir })
+    const exec = await engine.openExec(container, { command, tty, user, workingDir })
     const end = () =>
       void endExec(exec, container).catch((error: unknown) => log.warn({ error: String(error) }, 'a command was not ended'))
     if (call.signal.aborted) end()

@@ -5,9 +5,23 @@ import type { Owner } from '../reconcile/labels.js'
 import { ActionFailure, toActionFailure } from './action-failure.js'
 import { ensureContainer } from './ensure-container.js'
 import type { ImageResolver } from './image-resolver.js'
-import { requireOwn } from './ownership.js'
-import type { Clock, EndpointReaders, NodeNetworkSource, PullPolicy, Readiness } from './ports.js'
+import { keepLog } from './keep-log.js'
+import { requireFound } from './ownership.js'
+import type {
+  ArtifactSink,
+  Clock,
+  CredentialSource,
+  EndpointReaders,
+  NodeNetworkSource,
+  PullPolicy,
+  Readiness,
+  SecretSource,
+} from './ports.js'
+import { authFor } from './registry-auth.js'
+import { restartContainer } from './restart-container.js'
 import { retireContainer } from './retire-container.js'
+import { runToEnd } from './run-to-end.js'
+import { setResources } from './set-resources.js'
 
 export interface ExecutorPorts {
   engine: Engine
@@ -16,6 +30,9 @@ export interface ExecutorPorts {
   network: NodeNetworkSource
   pulls: PullPolicy
   resolver: Pick<ImageResolver, 'resolve'>
+  secrets: SecretSource
+  credentials: CredentialSource
+  artifacts: ArtifactSink
   clock: Clock
 }
 
@@ -37,14 +54,14 @@ export function createExecutor(ports: ExecutorPorts): Executor {
   const verbs: Verbs = {
     ensureContainer,
     retireContainer,
-    resolveImage: ({ image }, { resolver, signal }) => resolver.resolve(image, signal),
+    resolveImage,
     pullImage,
     setRestartPolicy,
     publishEndpoints,
-    runToEnd: notYet,
-    setResources: notYet,
-    restartContainer: notYet,
-    keepLog: notYet,
+    runToEnd,
+    setResources,
+    restartContainer,
+    keepLog,
   }
   return {
     async act(payload, signal) {
@@ -71,10 +88,6 @@ function perform(verbs: Verbs, { verb, args }: SignedPayload, context: ActionCon
   return (verbs[verb] as (args: unknown, context: ActionContext) => Promise<ResultOf[Verb]>)(parsed.data, context)
 }
 
-function notYet(): never {
-  throw new ActionFailure('UnknownVerb', 'this agent does not know the action yet', false)
-}
-
 function isVerb(verb: string): verb is Verb {
   return Object.hasOwn(argsSchemas, verb)
 }
@@ -83,15 +96,22 @@ function ownerOfPayload({ instance, kind, resource }: SignedPayload): Owner {
   return { instance, kind, resource }
 }
 
-async function pullImage(
-  { image }: ArgsOf<'pullImage'>,
-  { engine, pulls, signal }: ActionContext,
-): Promise<ResultOf['pullImage']> {
+async function resolveImage(
+  { image, credential, policy }: ArgsOf<'resolveImage'>,
+  context: ActionContext,
+): Promise<ResultOf['resolveImage']> {
+  // A digest needs no registry, so no credential either.
+  const auth = image.includes('@') || policy === 'never' ? null : await authFor(image, credential, context)
+  return context.resolver.resolve(image, context.signal, { auth, policy })
+}
+
+async function pullImage({ image, credential }: ArgsOf<'pullImage'>, context: ActionContext): Promise<ResultOf['pullImage']> {
+  const { engine, pulls, signal } = context
   // A digest cannot change, so what is here is what a pull would bring.
   const here = image.includes('@') ? await engine.imageId(image) : null
   if (here !== null) return { imageId: here }
   pulls.admit()
-  await engine.pull(image, signal)
+  await engine.pull(image, signal, await authFor(image, credential, context))
   const imageId = await engine.imageId(image)
   if (imageId === null) throw new ActionFailure('ImageMissing', `${image} was pulled but is not here any more`, true)
   pulls.pulled(image, imageId)
@@ -102,9 +122,7 @@ async function setRestartPolicy(
   { name, policy }: ArgsOf<'setRestartPolicy'>,
   context: ActionContext,
 ): Promise<Record<string, never>> {
-  const found = await context.engine.inspect(name)
-  if (!found) throw new ActionFailure('NotFound', `there is no container ${name}`, true)
-  requireOwn(found, context.owner)
+  const found = requireFound(await context.engine.inspect(name), name, context.owner)
   if (found.restartPolicy !== policy) await context.engine.setRestartPolicy(found.id, policy)
   return {}
 }

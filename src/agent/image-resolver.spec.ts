@@ -5,9 +5,11 @@ import { ImageResolver } from './image-resolver.js'
 
 const digest = 'shop/web@sha256:1'
 
-describe('ImageResolver.quickly', () => {
+describe('ImageResolver', () => {
   let now: number
   let asked: number
+  /** What the node has of it. */
+  let here: string | null
   let answer: (signal: AbortSignal) => Promise<string>
   let resolver: ImageResolver
   /** Lets the time run out that a look waits. */
@@ -16,13 +18,14 @@ describe('ImageResolver.quickly', () => {
   beforeEach(() => {
     now = 0
     asked = 0
+    here = null
     answer = () => Promise.resolve(digest)
     const engine = {
       remoteDigest: (_image: string, signal: AbortSignal) => {
         asked++
         return answer(signal)
       },
-      repoDigest: () => Promise.resolve(null),
+      repoDigest: () => Promise.resolve(here),
       imageId: () => Promise.resolve(null),
     }
     const late = new Promise<void>((resolve) => {
@@ -56,6 +59,22 @@ describe('ImageResolver.quickly', () => {
     answer = () => Promise.reject(new EngineFailure('ImageNotFound', 'no such tag', false))
     expect(await resolver.quickly('shop/web:1')).toBeNull()
     await expect(resolver.resolve('shop/web:1', new AbortController().signal)).rejects.toMatchObject({ reason: 'ImageNotFound' })
+  })
+
+  it.each([
+    { policy: 'missing' as const, asks: 1, answer: { resolved: 'shop/web@sha256:here', from: 'repo-digest' } },
+    { policy: 'never' as const, asks: 0, answer: { resolved: 'shop/web@sha256:here', from: 'repo-digest' } },
+    { policy: 'always' as const, asks: 1, answer: 'RegistryUnreachable' },
+  ])('the registry is away and the node has the image, policy $policy -> $answer', async ({ policy, asks, answer: expected }) => {
+    here = 'shop/web@sha256:here'
+    answer = () => Promise.reject(new EngineFailure('RegistryUnreachable', 'away', true))
+    const resolved = resolver.resolve('shop/web:1', new AbortController().signal, { policy }).catch((e: EngineFailure) => e.reason)
+    expect(await resolved).toEqual(typeof expected === 'string' ? expected : expect.objectContaining(expected))
+    expect(asked).toBe(asks)
+  })
+
+  it('policy never and the node lacks the image -> says so', async () => {
+    await expect(resolver.resolve('shop/web:1', new AbortController().signal, { policy: 'never' })).rejects.toMatchObject({ reason: 'ImageMissing' })
   })
 
   it('another image is not held back by a slow one', async () => {

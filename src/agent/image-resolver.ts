@@ -1,6 +1,6 @@
-import { EngineFailure, type Engine, type EngineFailureReason } from '../adapters/docker/engine.js'
+import { EngineFailure, type Engine, type EngineFailureReason, type RegistryAuth } from '../adapters/docker/engine.js'
 import { registryHostOf } from '../adapters/docker/reference.js'
-import type { ResultOf } from '../reconcile/action.js'
+import type { PullPolicy, ResultOf } from '../reconcile/action.js'
 import type { Clock } from './ports.js'
 
 type Resolved = ResultOf['resolveImage']
@@ -17,6 +17,11 @@ const slowForMs = 30_000
 
 const denials = new Set<EngineFailureReason>(['ImageNotFound', 'ImagePullUnauthorized', 'ImagePlatformMismatch'])
 
+export interface ResolveOptions {
+  auth?: RegistryAuth | null
+  policy?: PullPolicy
+}
+
 /**
  * What a tag means now. The registry's digest if it can be asked; else what this node has, because a registry that is
  * away, or was never meant to know a locally built image, must not stop a release.
@@ -30,10 +35,12 @@ export class ImageResolver {
     private readonly clock: Clock,
   ) {}
 
-  async resolve(image: string, signal: AbortSignal): Promise<Resolved> {
+  async resolve(image: string, signal: AbortSignal, { auth = null, policy = 'missing' }: ResolveOptions = {}): Promise<Resolved> {
     if (image.includes('@')) return { resolved: image, from: 'registry', note: 'named by its digest' }
-    const asked = await this.ask(image, signal)
+    if (policy === 'never') return this.fromNode(image, notAsked(image))
+    const asked = await this.ask(image, signal, auth)
     if (typeof asked === 'string') return { resolved: asked, from: 'registry', note: '' }
+    if (policy === 'always') throw asked
     return this.fromNode(image, asked)
   }
 
@@ -42,7 +49,10 @@ export class ImageResolver {
     const now = this.clock.now()
     if (now - (this.slowSince.get(image) ?? -Infinity) < slowForMs) return null
     const tooLate = new AbortController()
-    const late = this.clock.sleep(quickMs, tooLate.signal).then(() => null, () => null)
+    const late = this.clock.sleep(quickMs, tooLate.signal).then(
+      () => null,
+      () => null,
+    )
     const resolved = await Promise.race([this.resolve(image, tooLate.signal).catch(() => null), late])
     tooLate.abort()
     if (resolved === null) {
@@ -57,13 +67,13 @@ export class ImageResolver {
   }
 
   /** The registry's digest, or why there is none. */
-  private async ask(image: string, signal: AbortSignal): Promise<string | EngineFailure> {
+  private async ask(image: string, signal: AbortSignal, auth: RegistryAuth | null): Promise<string | EngineFailure> {
     const host = registryHostOf(image)
     const silent = this.silentSince.get(host)
     const local = silent ? await this.engine.imageId(image) : null
     if (silent && local !== null && this.clock.now() - silent.at < silentForMs) return silent.failure
     try {
-      const digest = await this.engine.remoteDigest(image, AbortSignal.any([signal, AbortSignal.timeout(askMs)]))
+      const digest = await this.engine.remoteDigest(image, AbortSignal.any([signal, AbortSignal.timeout(askMs)]), auth)
       this.silentSince.delete(host)
       return digest
     } catch (error) {
@@ -86,6 +96,10 @@ export class ImageResolver {
     if (id === null) throw failure
     return { resolved: id, from: 'image-id', note: `an image that only this node has is used: ${failure.message}` }
   }
+}
+
+function notAsked(image: string): EngineFailure {
+  return new EngineFailure('ImageMissing', `the node does not have ${image}, and its pull policy says never to pull it`, true)
 }
 
 function asRegistryFailure(error: unknown, host: string): EngineFailure {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { LogLine } from '../adapters/docker/node-engine.js'
+import type { LogLine } from '../adapters/docker/engine.js'
 import { label } from '../reconcile/labels.js'
 import { normalTime, serveLogs } from './log-calls.js'
 import type { LogChunk } from './protocol.js'

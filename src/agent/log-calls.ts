@@ -1,4 +1,5 @@
-import type { LogLine, NodeEngine } from '../adapters/docker/node-engine.js'
+import type { LogLine } from '../adapters/docker/engine.js'
+import type { NodeEngine } from '../adapters/docker/node-engine.js'
 import { ChunkWindow } from './chunk-window.js'
 import type { ServeCall, ServedCall } from './peer-calls.js'
 import { agentMethods, logChunkMost, moreSchema, type LogChunk } from './protocol.js'

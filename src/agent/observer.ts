@@ -5,6 +5,7 @@ import type { NodeObservation, Observation, ObservedContainer, ObserveRequest } 
 import type { ConnectionCounter } from './connections.js'
 import type { ImageResolver } from './image-resolver.js'
 import type { Clock, EndpointReaders, Readiness } from './ports.js'
+import type { ToldStates } from './told-states.js'
 import type { WatchSpan } from './watch-span.js'
 
 export interface ObserverPorts {
@@ -15,6 +16,7 @@ export interface ObserverPorts {
   publisher: EndpointReaders
   connections: ConnectionCounter
   resolver: Pick<ImageResolver, 'quickly'>
+  told: Pick<ToldStates, 'asked'>
   span: Pick<WatchSpan, 'answered' | 'missed'>
   clock: Pick<Clock, 'now'>
   /** Control plane's clock minus ours, milliseconds. */
@@ -24,10 +26,14 @@ export interface ObserverPorts {
 /** Reads what is there for one resource, from the engine itself and never from a memory of it. */
 export function createObserver(ports: ObserverPorts): (request: ObserveRequest) => Promise<Observation> {
   return async (request) => {
+    const ref = { kind: request.kind, resource: request.resource }
     try {
-      return await observe(ports, request)
+      const seen = await observe(ports, request)
+      ports.told.asked(ref, seen.containers.length)
+      return seen
     } catch (error) {
       if (error instanceof EngineFailure && error.reason === 'DockerUnreachable') {
+        ports.told.asked(ref, null)
         return { node: ports.node, unreachable: 'DockerUnreachable', message: error.message }
       }
       throw error
@@ -82,6 +88,8 @@ function toObserved(container: EngineContainer, { prober, clockOffsetMs, span }:
     restartCount: container.restartCount,
     restartPolicy: container.restartPolicy,
     address: container.address,
+    limits: container.limits,
+    ...(labels[label.purpose] === 'pre-deploy' ? { purpose: 'pre-deploy' as const } : {}),
     probe: prober.stateOf(container),
   }
 }

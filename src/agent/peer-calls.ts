@@ -23,7 +23,7 @@ export interface OutgoingCall {
   cancel(): void
 }
 
-/** Why a call has no value. `ChannelClosed`: the other side may come back, and the call may be made again. */
+/** The other side refused a call, or could not be asked (`unreachable`): then it may come back, and be asked again. */
 export class CallFailure extends Error {
   constructor(
     readonly reason: string,
@@ -52,13 +52,15 @@ export class PeerCalls {
     /** False: it cannot be written, because the channel is closed or the other side reads too slowly. */
     private readonly write: (frame: CallFrame) => boolean,
     private readonly serve: ServeCall,
+    /** The reason of a call that could not be asked, or whose answer was cut off. */
+    private readonly unreachable = 'ApiUnreachable',
   ) {}
 
   call(method: string, params: unknown, onChunk: (value: unknown) => void = () => undefined): OutgoingCall {
     const id = randomUUID()
     const done = new Promise<unknown>((resolve, reject) => {
       if (!this.write({ type: 'call', id, method, params }))
-        return reject(new CallFailure('ChannelClosed', 'there is no channel to the other side now'))
+        return reject(new CallFailure(this.unreachable, 'there is no channel to the other side now'))
       this.outgoing.set(id, { resolve, reject, onChunk })
     })
     return {
@@ -79,7 +81,7 @@ export class PeerCalls {
   }
 
   broken(why: string): void {
-    for (const { reject } of this.outgoing.values()) reject(new CallFailure('ChannelClosed', why))
+    for (const { reject } of this.outgoing.values()) reject(new CallFailure(this.unreachable, why))
     this.outgoing.clear()
     for (const { controller } of this.incoming.values()) controller.abort()
     this.incoming.clear()
@@ -107,7 +109,7 @@ export class PeerCalls {
     const waiting = this.outgoing.get(frame.id)
     this.outgoing.delete(frame.id)
     if (frame.type === 'end') waiting?.resolve(frame.value)
-    else waiting?.reject(new CallFailure(frame.reason, `${frame.reason}: ${frame.message}`))
+    else waiting?.reject(new CallFailure(frame.reason, frame.message))
   }
 
   private async answer(id: string, method: string, params: unknown): Promise<void> {

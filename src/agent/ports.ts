@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineContainer, EngineNetwork } from '../adapters/docker/engine.js'
-import type { Publication } from '../reconcile/action.js'
+import type { Publication, SecretRef } from '../reconcile/action.js'
 
 /** What the executor needs of the rest of the agent: narrow, so that the simulation can stand in for each. */
 
@@ -33,6 +33,9 @@ export interface ProbeState {
   message: string
   /** false: the container's present run was not asked yet. */
   asked?: boolean
+  /** Absent: it has no liveness probe. null = nothing is known: it is asked from its first Ready on. */
+  live?: boolean | null
+  liveMessage?: string
 }
 
 export interface Readiness {
@@ -57,6 +60,29 @@ export interface NodeNetworkSource {
   ensure(): Promise<EngineNetwork>
   /** It turned out to be gone: the next `ensure` looks again. */
   forget(): void
+}
+
+/** Secrets' values, which the agent has from the control plane only and keeps nowhere. */
+export interface SecretSource {
+  /** By `secretKey`, exactly as they were set. Fails with RequiredSecretMissing. */
+  values(resource: string, refs: SecretRef[], signal: AbortSignal): Promise<Map<string, string>>
+}
+
+export interface RegistryCredential {
+  /** The only registry that it is for. */
+  host: string
+  username: string
+  password: string
+}
+
+export interface CredentialSource {
+  /** By the name that the resource's project gave it. Fails with CredentialMissing. */
+  credential(resource: string, name: string, signal: AbortSignal): Promise<RegistryCredential>
+}
+
+export interface ArtifactSink {
+  /** Keeps the bytes in the control plane; answers their SHA-256 in hex. */
+  put(content: Buffer, signal: AbortSignal): Promise<string>
 }
 
 /** Remembers pulled images for their later clean-up and knows whether there is room for more. */

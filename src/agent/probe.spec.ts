@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { probeSchema } from '../reconcile/action.js'
+import { probeSchema, type NetworkProbe } from '../reconcile/action.js'
 import { ProbeRunner, statusIn } from './probe.js'
 
 const servers: Server[] = []
@@ -15,7 +15,10 @@ async function listen(server: Server): Promise<number> {
 const http = (listener: RequestListener) => listen(createHttpServer(listener))
 const runner = new ProbeRunner()
 const probe = (change: object) =>
-  runner.run('127.0.0.1', probeSchema.parse({ kind: 'http', port: 1, path: '/health', timeoutMs: 300, ...change }))
+  runner.run(
+    '127.0.0.1',
+    probeSchema.parse({ kind: 'http', port: 1, path: '/health', timeoutMs: 300, ...change }) as NetworkProbe,
+  )
 
 describe('ProbeRunner', () => {
   it.each([

@@ -1,12 +1,27 @@
 import { connect, type Socket } from 'node:net'
-import type { Probe } from '../reconcile/action.js'
+import type { ExecProbe, NetworkProbe, Probe } from '../reconcile/action.js'
 
 export interface ProbeResult {
   ok: boolean
   message: string
 }
 
-export type RunProbe = (address: string, probe: Probe) => Promise<ProbeResult>
+/** A container as a probe finds it. */
+export interface ProbeTarget {
+  id: string
+  address: string
+}
+
+export type RunProbe = (target: ProbeTarget, probe: Probe) => Promise<ProbeResult>
+
+export function runProbes(
+  network: Pick<ProbeRunner, 'run'>,
+  inside: { run(containerId: string, probe: ExecProbe): Promise<ProbeResult> },
+): RunProbe {
+  return ({ id, address }, probe) => (probe.kind === 'exec' ? inside.run(id, probe) : network.run(address, probe))
+}
+
+export type RunNetworkProbe = (address: string, probe: NetworkProbe) => Promise<ProbeResult>
 
 /** An answer's head is never longer than this, and more of a body is not read. */
 const mostBytes = 16 * 1024
@@ -19,7 +34,7 @@ const mostBytes = 16 * 1024
 export class ProbeRunner {
   private readonly localPorts = new Set<number>()
 
-  readonly run: RunProbe = (address, probe) =>
+  readonly run: RunNetworkProbe = (address, probe) =>
     new Promise((resolve) => {
       const socket = connect({ host: address, port: probe.port })
       let decided = false
@@ -61,7 +76,12 @@ export class ProbeRunner {
 }
 
 /** Reads on to the end of a short body after the status is known, so that the server does not see a reset. */
-function request(socket: Socket, address: string, { port, path }: Probe, decide: (ok: boolean, message: string) => void): void {
+function request(
+  socket: Socket,
+  address: string,
+  { port, path }: NetworkProbe,
+  decide: (ok: boolean, message: string) => void,
+): void {
   let head = ''
   let bytes = 0
   socket.on('data', (chunk) => {

@@ -46,6 +46,7 @@ describe('Prober', () => {
     restartCount: 0,
     restartPolicy: 'no',
     address: '10.0.0.9',
+    limits: { memoryBytes: null, nanoCpus: null },
     ...change,
   })
   const state = (c = container()) => prober.stateOf(c).ready
@@ -248,5 +249,95 @@ describe('Prober', () => {
     prober.keepOnly(new Set(), bornAt + 100)
     expect(prober.knows('c')).toBe(false)
     expect(prober.knows('young')).toBe(true)
+  })
+
+  describe('liveness', () => {
+    let alive: (at: number) => boolean
+    let askedAt: number[]
+    beforeEach(() => {
+      alive = () => true
+      askedAt = []
+      prober = new Prober({
+        clock: { now: () => Date.now() },
+        run: async (_, probe) => {
+          const at = Date.now() - bornAt
+          if (probe.kind === 'http') return { ok: answers(at), message: 'probed' }
+          askedAt.push(at)
+          return { ok: alive(at), message: 'felt' }
+        },
+        onChange: ({ resource }, why) => changes.push(`${resource}: ${why}`),
+      })
+    })
+    const liveness = JSON.stringify({ kind: 'exec', command: ['/live'], intervalMs: 1_000, timeoutMs: 500, failureThreshold: 3 })
+    const living = (change: Partial<EngineContainer> = {}, readiness = true) => {
+      const c = container(change)
+      const { [label.probe]: probe = '', ...others } = c.labels
+      return { ...c, labels: { ...others, ...(readiness ? { [label.probe]: probe } : {}), [label.liveness]: liveness } }
+    }
+
+    it('never ready -> not asked; ready once -> asked, also when it turns unready', async () => {
+      answers = () => false
+      prober.track(living())
+      await vi.advanceTimersByTimeAsync(30_000)
+      expect(askedAt).toEqual([])
+      expect(prober.stateOf(living())).toMatchObject({ ready: false, live: null })
+      answers = (at) => at < 40_000
+      await vi.advanceTimersByTimeAsync(5_000)
+      expect(prober.stateOf(living())).toEqual({ ready: true, message: 'probed', live: true, liveMessage: 'felt' })
+      await vi.advanceTimersByTimeAsync(30_000)
+      expect(prober.stateOf(living())).toMatchObject({ ready: false, live: true })
+      expect(askedAt.length).toBeGreaterThan(25)
+    })
+
+    it('no readiness probe -> asked from the start', async () => {
+      prober.track(living({}, false))
+      await vi.advanceTimersByTimeAsync(1)
+      expect(prober.stateOf(living({}, false))).toMatchObject({ ready: null, live: true })
+    })
+
+    it('as many failures in a row as its threshold -> told once, ready all the while; its restart clears it', async () => {
+      prober.track(living())
+      await vi.advanceTimersByTimeAsync(1)
+      changes = []
+      alive = () => false
+      await vi.advanceTimersByTimeAsync(2_500)
+      expect(prober.stateOf(living())).toMatchObject({ ready: true, live: true })
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect(prober.stateOf(living())).toMatchObject({ ready: true, live: false, liveMessage: 'felt' })
+      expect(changes).toEqual(['app_a: a container hangs'])
+      alive = () => true
+      const again = living({ startedAt: bornAt + 60_000 })
+      prober.track(again)
+      expect(prober.stateOf(again)).toMatchObject({ live: null })
+      await vi.advanceTimersByTimeAsync(1_500)
+      expect(prober.stateOf(again)).toMatchObject({ ready: true, live: true })
+    })
+
+    it('a failure now and then -> nothing', async () => {
+      alive = (at) => Math.floor(at / 1_000) % 3 === 0
+      prober.track(living())
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect(changes.filter((why) => why.includes('hangs'))).toEqual([])
+    })
+
+    it('hanging since before this agent began -> found, because its policy says that it was ready once', async () => {
+      answers = alive = () => false
+      const old = living({ startedAt: bornAt - 60_000, restartPolicy: 'unless-stopped' })
+      prober.track(old)
+      await vi.advanceTimersByTimeAsync(5_000)
+      expect(prober.stateOf(old)).toMatchObject({ live: false })
+      const never = living({ id: 'd', startedAt: bornAt - 60_000, restartPolicy: 'no' })
+      prober.track(never)
+      await vi.advanceTimersByTimeAsync(5_000)
+      expect(prober.stateOf(never)).toMatchObject({ live: null })
+    })
+
+    it('an agent that was frozen -> its old verdict is none', async () => {
+      alive = () => false
+      prober.track(living())
+      await vi.advanceTimersByTimeAsync(5_000)
+      vi.setSystemTime(Date.now() + 60_000)
+      expect(prober.stateOf(living())).toMatchObject({ live: null })
+    })
   })
 })

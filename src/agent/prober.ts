@@ -4,20 +4,23 @@ import { label } from '../reconcile/labels.js'
 import { abortable } from './abortable.js'
 import type { Clock, ProbeState, Readiness, ResourceRef } from './ports.js'
 import type { RunProbe } from './probe.js'
+import { Pulse } from './pulse.js'
+import { staleAfterMs } from './staleness.js'
+import { Turns } from './turns.js'
 
 /** A container that is not ready is asked again after this, then half as long again each time, up to its interval. */
 const firstRetryMs = 25
+/** Starting a command in a container costs the engine far more than a connection costs the node. */
+const firstExecRetryMs = 500
 const retryGrowth = 1.5
 /** Probes on the way at once; more wait for a place. */
 const mostAtOnce = 64
 const endsKept = 1_024
-/** Waiting for a place among the probes on the way may take this long. */
-const freshSlackMs = 1_000
 
 export interface ProberOptions {
   run: RunProbe
   clock: Pick<Clock, 'now'>
-  /** Readiness of one of the resource's containers changed, and nobody who waits for it will tell. */
+  /** Readiness or liveness of one of the resource's containers changed, and nobody who waits for it will tell. */
   onChange(resource: ResourceRef, why: string): void
 }
 
@@ -26,7 +29,10 @@ interface Target {
   id: string
   startedAt: number
   address: string
-  probe: Probe
+  /** null: nobody asks whether it is ready. */
+  probe: Probe | null
+  /** null: nobody asks whether it lives. */
+  pulse: Pulse | null
   resource: ResourceRef
   ready: boolean | null
   message: string
@@ -41,16 +47,15 @@ interface Target {
 }
 
 /**
- * Knows for each container with a probe label whether it is ready. Readiness only routes. Everything is rebuilt from
- * labels, so the prober keeps nothing on disk.
+ * Knows for each container with a probe label whether it is ready, and for each with a liveness label whether it lives.
+ * Readiness only routes, liveness only restarts. Everything is rebuilt from labels, so the prober keeps nothing on disk.
  */
 export class Prober implements Readiness {
   private readonly targets = new Map<string, Target>()
   /** When containers ended lately: a report that was read before an end may come after it. */
   private readonly ends = new Map<string, number>()
   private readonly bornAt: number
-  private running = 0
-  private readonly queue: Target[] = []
+  private readonly turns = new Turns(mostAtOnce)
 
   constructor(private readonly options: ProberOptions) {
     this.bornAt = options.clock.now()
@@ -66,11 +71,23 @@ export class Prober implements Readiness {
     }
     if (known && known.startedAt >= startedAt) return
     if ((this.ends.get(id) ?? 0) >= startedAt) return
-    const probe = probeOf(container)
-    if (probe) this.begin(container, probe, startedAt, address)
+    const probe = probeOf(container, label.probe)
+    const liveness = probeOf(container, label.liveness)
+    if (probe || liveness) this.begin(container, { probe, liveness }, startedAt, address)
   }
 
   stateOf(container: EngineContainer): ProbeState {
+    return { ...this.readinessOf(container), ...this.livenessOf(container) }
+  }
+
+  private livenessOf({ id, labels, state, startedAt }: EngineContainer): Pick<ProbeState, 'live' | 'liveMessage'> {
+    if (labels[label.liveness] === undefined) return {}
+    const known = this.targets.get(id)
+    const present = state === 'running' && known && !known.ended && known.startedAt === startedAt
+    return (present && known.pulse?.state) || { live: null, liveMessage: 'not probed yet' }
+  }
+
+  private readinessOf(container: EngineContainer): ProbeState {
     if (container.labels[label.probe] === undefined) return { ready: null, message: 'it has no probe' }
     const known = this.targets.get(container.id)
     if (container.state !== 'running') return { ready: false, message: `it is ${container.state}` }
@@ -81,13 +98,13 @@ export class Prober implements Readiness {
 
   /** An agent that was stopped for a while (frozen, or a machine that slept) has a verdict, but an old one: nobody may be given up for it. */
   private fresh({ askedAt, probe }: Target): boolean {
-    return askedAt !== null && this.options.clock.now() - askedAt <= 2 * (probe.intervalMs + probe.timeoutMs) + freshSlackMs
+    return probe === null || (askedAt !== null && this.options.clock.now() - askedAt <= staleAfterMs(probe))
   }
 
   async awaitReady(container: EngineContainer, ms: number, signal: AbortSignal): Promise<boolean> {
     this.track(container)
     const target = this.targets.get(container.id)
-    if (!target || target.ended || target.startedAt !== container.startedAt) return false
+    if (!target?.probe || target.ended || target.startedAt !== container.startedAt) return false
     if (target.ready === true) return true
     let tell!: (ready: boolean) => void
     const told = new Promise<boolean>((resolve) => (tell = resolve))
@@ -131,7 +148,12 @@ export class Prober implements Readiness {
     for (const id of this.targets.keys()) this.forget(id)
   }
 
-  private begin(container: EngineContainer, probe: Probe, startedAt: number, address: string): void {
+  private begin(
+    container: EngineContainer,
+    { probe, liveness }: { probe: Probe | null; liveness: Probe | null },
+    startedAt: number,
+    address: string,
+  ): void {
     const known = this.targets.get(container.id)
     if (known) this.end(known)
     const target: Target = {
@@ -139,18 +161,40 @@ export class Prober implements Readiness {
       startedAt,
       address,
       probe,
+      pulse: null,
       resource: { kind: container.labels[label.kind] ?? '', resource: container.labels[label.resource] ?? '' },
       ready: this.firstVerdict(startedAt),
       message: 'not probed yet',
       askedAt: null,
       failures: 0,
-      retryMs: firstRetryMs,
+      retryMs: firstRetryOf(probe),
       timer: null,
       waiters: new Set(),
       ended: false,
     }
+    target.pulse = liveness && this.pulseOf(target, liveness)
     this.targets.set(container.id, target)
-    this.due(target)
+    if (probe) this.due(target, probe)
+    if (!probe || this.readyBefore(container, startedAt)) target.pulse?.begin()
+  }
+
+  private pulseOf(target: Target, probe: Probe): Pulse {
+    const { run, clock, onChange } = this.options
+    return new Pulse({
+      probe,
+      clock,
+      turns: this.turns,
+      ask: () => run(target, probe),
+      onChange: (live) => onChange(target.resource, live ? 'a container lives after all' : 'a container hangs'),
+    })
+  }
+
+  /**
+   * A container gets its restart policy at its first Ready, so that one of a run which is older than this agent was ready
+   * once, as far as anybody can tell; hanging since, it would never be ready again for us to see.
+   */
+  private readyBefore({ restartPolicy }: EngineContainer, startedAt: number): boolean {
+    return startedAt < this.bornAt && restartPolicy === 'unless-stopped'
   }
 
   /** Whether an older container was ready before this agent started, nobody knows; a younger one has to prove it first. */
@@ -162,65 +206,64 @@ export class Prober implements Readiness {
   private end(target: Target): void {
     if (target.ended) return
     target.ended = true
+    target.pulse?.end()
     if (target.timer) clearTimeout(target.timer)
     for (const tell of target.waiters) tell(false)
     target.ready = false
     target.message = 'it ended'
   }
 
-  private due(target: Target): void {
+  private due(target: Target, probe: Probe): void {
     target.timer = null
-    if (this.running >= mostAtOnce) this.queue.push(target)
-    else void this.round(target)
+    this.turns.take(() => this.round(target, probe))
   }
 
-  private async round(target: Target): Promise<void> {
-    this.running++
+  private async round(target: Target, probe: Probe): Promise<void> {
+    if (target.ended) return
     const beganAt = this.options.clock.now()
-    const result = await this.options
-      .run(target.address, target.probe)
-      .catch((error: Error) => ({ ok: false, message: error.message }))
-    this.running--
-    if (!target.ended) {
-      target.askedAt = beganAt
-      this.settle(target, result.ok, result.message)
-      this.schedule(target)
-    }
-    const next = this.queue.shift()
-    if (next) this.due(next)
+    const result = await this.options.run(target, probe).catch((error: Error) => ({ ok: false, message: error.message }))
+    if (target.ended) return
+    target.askedAt = beganAt
+    this.settle(target, probe, result.ok, result.message)
+    this.schedule(target, probe)
   }
 
-  private settle(target: Target, ok: boolean, message: string): void {
+  private settle(target: Target, { failureThreshold }: Probe, ok: boolean, message: string): void {
     target.message = message
     target.failures = ok ? 0 : target.failures + 1
     if (ok) this.turn(target, true)
-    else if (target.ready !== false && target.failures >= target.probe.failureThreshold) this.turn(target, false)
+    else if (target.ready !== false && target.failures >= failureThreshold) this.turn(target, false)
   }
 
   private turn(target: Target, ready: boolean): void {
     if (target.ready === ready) return
     target.ready = ready
-    target.retryMs = firstRetryMs
+    target.retryMs = firstRetryOf(target.probe)
+    if (ready) target.pulse?.begin()
     const waited = ready && target.waiters.size > 0
     for (const tell of target.waiters) if (ready) tell(true)
     if (!waited) this.options.onChange(target.resource, ready ? 'a container turned ready' : 'a container turned unready')
   }
 
-  private schedule(target: Target): void {
-    const { intervalMs } = target.probe
+  private schedule(target: Target, probe: Probe): void {
+    const { intervalMs } = probe
     let delay = intervalMs
     if (target.ready === false) {
       delay = Math.min(target.retryMs, intervalMs)
       target.retryMs = Math.min(target.retryMs * retryGrowth, intervalMs)
     }
-    target.timer = setTimeout(() => this.due(target), delay)
+    target.timer = setTimeout(() => this.due(target, probe), delay)
     target.timer.unref()
   }
 }
 
+function firstRetryOf(probe: Probe | null): number {
+  return probe?.kind === 'exec' ? firstExecRetryMs : firstRetryMs
+}
+
 /** The probe that a container's label asks for; a label that cannot be read is as good as none. */
-function probeOf(container: EngineContainer): Probe | null {
-  const text = container.labels[label.probe]
+function probeOf({ labels }: EngineContainer, name: string): Probe | null {
+  const text = labels[name]
   if (text === undefined) return null
   try {
     return probeSchema.parse(JSON.parse(text))

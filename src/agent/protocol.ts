@@ -94,7 +94,15 @@ export const execEndSchema = z.object({ exitCode: z.number().int().nullable() })
 export const apiMethods = {
   /** → base64 of the artifact's bytes. */
   artifact: z.object({ sha256: z.string() }),
+  /** → {values: string[]}, in the order of refs; of an application that this node runs, and of what its releases or its spec name. */
+  secretValues: z.object({ resource: z.string(), refs: z.array(z.object({ secret: z.string(), version: z.number().int() })) }),
+  /** → {host, username, password}: the log-in that the application's spec names. */
+  registryCredential: z.object({ resource: z.string(), name: z.string() }),
+  /** base64 of at most 64 KB → {sha256}. */
+  putArtifact: z.object({ content: z.string() }),
 } as const
+export type ApiMethod = keyof typeof apiMethods
+export type ApiParams<M extends ApiMethod> = z.infer<(typeof apiMethods)[M]>
 
 export const agentFrameSchema = z.discriminatedUnion('type', [
   z.object({

@@ -18,6 +18,7 @@ const container: EngineContainer = {
   restartCount: 0,
   restartPolicy: 'unless-stopped',
   address: '10.0.0.9',
+  limits: { memoryBytes: null, nanoCpus: null },
 }
 
 describe('retireContainer', () => {

@@ -34,6 +34,8 @@ export interface News {
 /** What the control plane was last told of each container: by events, and by the sweep where events were missed. */
 export class ToldStates {
   private readonly told = new Map<string, Told>()
+  /** Who asked and was told that the engine does not answer. Losing it costs time only: they ask again by themselves. */
+  private readonly unanswered = new Map<string, ResourceRef>()
 
   /** `known` outlives the agent; without it the next one does not miss what vanished meanwhile. */
   constructor(private readonly known: KnownResources | null = null) {}
@@ -42,6 +44,21 @@ export class ToldStates {
   everyResource(): ResourceRef[] {
     const all = [...(this.known?.all() ?? []), ...[...this.told.values()].map((t) => t.resource)]
     return [...new Map(all.map((ref) => [ref.resource, ref])).values()]
+  }
+
+  /** `ref` was asked for: how many containers the engine showed, or null when it did not answer. */
+  asked(ref: ResourceRef, containers: number | null): void {
+    if (containers === null) this.unanswered.set(ref.resource, ref)
+    else this.unanswered.delete(ref.resource)
+    // An action looks at what it has made: nobody depends on the event that tells of it.
+    if (containers) this.known?.add(ref)
+  }
+
+  /** Once, when the engine answers: all that are still told that it does not. */
+  takeUnanswered(): ResourceRef[] {
+    const all = [...this.unanswered.values()]
+    this.unanswered.clear()
+    return all
   }
 
   byEvent(event: EngineEvent, at: number): void {

@@ -17,7 +17,9 @@ import { NudgeModule } from './nudge/nudge.module.js'
 import { OrphanModule } from './orphan/orphan.module.js'
 import { PersistenceModule } from './persistence.module.js'
 import { ProjectModule } from './project/project.module.js'
+import { RegistryCredentialModule } from './registry-credential/registry-credential.module.js'
 import { ResourceModule } from './resource/resource.module.js'
+import { SecretModule } from './secret/secret.module.js'
 import { TokenModule } from './token/token.module.js'
 
 @Global()
@@ -43,6 +45,8 @@ export class ApiModule {
         MetricsModule,
         ResourceModule,
         ProjectModule,
+        SecretModule,
+        RegistryCredentialModule,
         ApplicationModule,
         LogModule,
         ExecModule,

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { KeyFile } from '../adapters/crypto/key-file.js'
 import type { Database } from '../persistence/database.js'
 import type { DueResource } from '../persistence/pass-store.js'
 import type { Settings } from '../settings.js'
@@ -21,6 +22,8 @@ export interface ApiOptions {
   database: Database
   /** For the one connection that listens; the pool is for everything else. */
   databaseUrl: string
+  /** Seals and opens secrets. */
+  keys: KeyFile
   nudges: NudgePort
   temporal: TemporalProbe
   /** null until previews are wired: `applicationPlan` then says so. */

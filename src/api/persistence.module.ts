@@ -8,7 +8,9 @@ import { EventRepository } from '../persistence/event.repository.js'
 import { NodeRepository } from '../persistence/node.repository.js'
 import { OrphanRepository } from '../persistence/orphan.repository.js'
 import { ProjectRepository } from '../persistence/project.repository.js'
+import { RegistryCredentialRepository } from '../persistence/registry-credential.repository.js'
 import { ResourceRepository } from '../persistence/resource.repository.js'
+import { SecretRepository } from '../persistence/secret.repository.js'
 import { TokenRepository } from '../persistence/token.repository.js'
 import { API_OPTIONS, type ApiOptions } from './api.options.js'
 
@@ -21,7 +23,9 @@ const repositories: Type<unknown>[] = [
   NodeRepository,
   OrphanRepository,
   ProjectRepository,
+  RegistryCredentialRepository,
   ResourceRepository,
+  SecretRepository,
   TokenRepository,
 ]
 

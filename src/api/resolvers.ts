@@ -7,9 +7,12 @@ import { LogResolver } from './log/log.resolver.js'
 import { NginxdemoResolver } from './nginxdemo/nginxdemo.resolver.js'
 import { NodeResolver } from './node/node.resolver.js'
 import { OrphanResolver } from './orphan/orphan.resolver.js'
+import { ProjectEnvResolver } from './project/project-env.resolver.js'
 import { ProjectResolver } from './project/project.resolver.js'
+import { RegistryCredentialResolver } from './registry-credential/registry-credential.resolver.js'
 import { ReconciledResolver, TransitionResolver } from './resource/reconciled.resolver.js'
 import { ResourceResolver } from './resource/resource.resolver.js'
+import { ProjectSecretsResolver, SecretResolver, SecretVersionResolver } from './secret/secret.resolver.js'
 import { TokenResolver } from './token/token.resolver.js'
 import { ViewerResolver } from './token/viewer.resolver.js'
 
@@ -19,6 +22,11 @@ export const resolvers = [
   TransitionResolver,
   ResourceResolver,
   ProjectResolver,
+  ProjectEnvResolver,
+  ProjectSecretsResolver,
+  SecretResolver,
+  SecretVersionResolver,
+  RegistryCredentialResolver,
   ApplicationResolver,
   ApplicationPlanResolver,
   ReleaseResolver,

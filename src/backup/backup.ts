@@ -39,9 +39,12 @@ export async function makeBackup({ settings, to, withKey, now, log }: BackupOpti
   await mkdir(to, { recursive: true, mode: 0o700 })
   await mkdir(partial, { mode: 0o700 })
   try {
-    const key = withKey ? await readFile(homePaths(home.path).masterKey, 'utf8') : null
+    const readKey = () => readFile(homePaths(home.path).masterKey, 'utf8')
+    const key = withKey ? await readKey() : null
     // First the database: a file that is newer than its row is what every start makes agree, the other way round is not.
     const dumped = await withInstanceDatabase({ home, settings, lock: supervisorPidFile(home), log }, (url) => dumpDatabase(url, partial))
+    if (key !== null && key !== (await readKey()))
+      throw new Error('the master key was rotated while the backup was made: make it again when `npm run key:rotate` has ended')
     const state = await copyStateFiles(home.path, join(partial, stateFolder))
     const keyFile = masterKeyBeside(folder)
     if (key !== null) writeStateFile(keyFile, key)

@@ -146,7 +146,7 @@ function keptAgentConfig(text: string | null): AgentConfig | null {
 }
 
 /** The address that a program on this machine reaches the API by. */
-function apiUrlOf({ listen, apiPort }: Settings): string {
+export function apiUrlOf({ listen, apiPort }: Settings): string {
   const everywhere = listen === '0.0.0.0' || listen === '::'
   const host = everywhere ? '127.0.0.1' : listen.includes(':') ? `[${listen}]` : listen
   return `http://${host}:${apiPort}`

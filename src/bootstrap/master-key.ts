@@ -1,3 +1,4 @@
+import { KeyFile } from '../adapters/crypto/key-file.js'
 import { Keyring } from '../adapters/crypto/keyring.js'
 import type { InstallationRepository } from '../persistence/installation.repository.js'
 import { readStateFile } from './state-file.js'
@@ -34,6 +35,11 @@ export async function verifyKeyring(installation: InstallationRepository, file: 
       )
   }
   return keyring
+}
+
+/** The key file for a process that runs on through rotations. */
+export function keyFileAt(path: string): KeyFile {
+  return new KeyFile(path, () => readStateFile(path, 'the master key'))
 }
 
 const cure =

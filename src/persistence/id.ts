@@ -14,6 +14,8 @@ export function newResourceId(kind: Kind): string {
 
 export const newProjectId = () => `prj_${randomText(16)}`
 export const newTokenId = () => `tok_${randomText(16)}`
+export const newSecretId = () => `sec_${randomText(16)}`
+export const newCredentialId = () => `reg_${randomText(16)}`
 
 /** Names this installation in labels and container names, so short; begins with a letter. */
 export const newInstanceId = () => `e${randomText(7)}`

@@ -8,14 +8,14 @@ const initialiseLock = 7_236_546
 export class InstallationRepository {
   constructor(private readonly db: Database) {}
 
-  /** One process at a time makes secrets and their rows. `work` uses other connections of the pool. */
-  async alone<T>(work: () => Promise<T>): Promise<T> {
+  /** One process at a time makes secrets and their rows, or rotates keys. `work` uses other connections of the pool. */
+  async alone<T>(work: () => Promise<T>, timeoutMs = 60_000): Promise<T> {
     return this.db.$transaction(
       async (tx) => {
         await tx.$executeRaw`SELECT pg_advisory_xact_lock(${initialiseLock})`
         return work()
       },
-      { timeout: 60_000, maxWait: 60_000 },
+      { timeout: timeoutMs, maxWait: 60_000 },
     )
   }
 
@@ -41,9 +41,10 @@ export class InstallationRepository {
     await this.db.keyCheck.upsert({ where: { keyId }, create: data, update: {} })
   }
 
-  /** Ids of the keys that living secrets are sealed with. */
+  /** Ids of the keys that secrets and registry credentials are sealed with. */
   async secretKeyIds(): Promise<string[]> {
-    const rows = await this.db.secretVersion.findMany({ distinct: ['keyId'], select: { keyId: true } })
+    const rows = await this.db.$queryRaw<{ keyId: string }[]>`
+      SELECT "keyId" FROM "SecretVersion" UNION SELECT "keyId" FROM "RegistryCredential" ORDER BY 1`
     return rows.map((r) => r.keyId)
   }
 }

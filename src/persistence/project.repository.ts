@@ -1,6 +1,9 @@
 import type { Database } from './database.js'
+import { makeDue } from './due-applications.js'
+import { Prisma } from './generated/client.js'
 import { newProjectId } from './id.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
+import type { DueResource } from './pass-store.js'
 import { auditIdle, auditPlain, claimKey, refuse, transact, type WriteContext } from './write.js'
 
 export interface ProjectRow {
@@ -23,6 +26,17 @@ export type ProjectDeleteResult =
   | { outcome: 'notFound' }
   | { outcome: 'notEmpty'; resources: { kind: string; name: string }[] }
   | { outcome: 'platform' }
+
+export interface ProjectEnvRow {
+  projectId: string
+  name: string
+  value: string
+}
+
+export type ProjectEnvSetResult =
+  | { outcome: 'set'; project: ProjectRow; due: DueResource[] }
+  | { outcome: 'unchanged'; project: ProjectRow }
+  | { outcome: 'notFound' }
 
 /** How many of a project's resources a refused deletion names. */
 const namedMost = 5
@@ -66,7 +80,33 @@ export class ProjectRepository {
     })
   }
 
-  /** Only an empty project goes: deleting is never a cascade. */
+  /** Ascending by name. */
+  async envOfMany(ids: readonly string[]): Promise<ProjectEnvRow[]> {
+    return this.db.$queryRaw`SELECT "projectId", name, value FROM "ProjectEnv" WHERE "projectId" = ANY(${[...ids]}::text[]) ORDER BY name`
+  }
+
+  /** Replaces the whole list. Audited by names: who may read the audit is not to learn values from it that are gone. */
+  setEnv(projectId: string, env: readonly { name: string; value: string }[], context: WriteContext): Promise<ProjectEnvSetResult> {
+    return transact<ProjectEnvSetResult>(this.db, async (tx) => {
+      // Not the stronger lock: specs of the project may be written meanwhile.
+      const [project] = await tx.$queryRaw<ProjectRow[]>`
+        SELECT id, name, "createdAt" FROM "Project" WHERE id = ${projectId} FOR NO KEY UPDATE`
+      if (!project) return { outcome: 'notFound' }
+      const before = new Map((await tx.projectEnv.findMany({ where: { projectId } })).map((e) => [e.name, e.value]))
+      const after = new Map(env.map((e) => [e.name, e.value]))
+      const changed = [...new Set([...before.keys(), ...after.keys()])].filter((name) => before.get(name) !== after.get(name))
+      if (changed.length === 0) {
+        await auditIdle(tx, context, project, 'unchanged')
+        return { outcome: 'unchanged', project }
+      }
+      await tx.projectEnv.deleteMany({ where: { projectId } })
+      await tx.projectEnv.createMany({ data: env.map(({ name, value }) => ({ projectId, name, value })) })
+      await auditPlain(tx, context, projectId, { names: [...before.keys()].sort() }, { names: [...after.keys()].sort(), changed: changed.sort() })
+      return { outcome: 'set', project, due: await makeDue(tx, projectId, Prisma.sql`true`, context.now) }
+    })
+  }
+
+  /** Only an empty project goes: deleting is never a cascade over resources. Its secrets, credentials and env go with it. */
   delete(id: string, context: WriteContext): Promise<ProjectDeleteResult> {
     return transact<ProjectDeleteResult>(this.db, async (tx) => {
       if (id === platformProject.id) return { outcome: 'platform' }

@@ -48,17 +48,19 @@ export async function writeApplicationRecord(
       const address = await takeAddress(tx, record.node)
       if (address === null) return null
       const { release, replica, node } = record
-      await tx.endpoint.create({ data: { resourceId, release, replica, node, address, state: 'starting', createdAt: at } })
+      await tx.endpoint.create({
+        data: { resourceId, release, replica, node, address, state: 'starting', stateAt: at, createdAt: at },
+      })
       return address
     }
     case 'endpointState': {
-      const where = { resourceId_release_replica: { resourceId, release: record.release, replica: record.replica } }
-      await tx.endpoint.update({ where, data: { state: record.state, unroutedAt: null } })
-      if (record.state === 'ready')
-        await tx.endpoint.updateMany({
-          where: { resourceId, release: record.release, replica: record.replica, readyAt: null },
-          data: { readyAt: at },
-        })
+      const { release, replica, state } = record
+      const written = await tx.$executeRaw`
+        UPDATE "Endpoint" SET state = ${state}, "unroutedAt" = NULL,
+          "stateAt" = CASE WHEN state = ${state} THEN "stateAt" ELSE ${at}::timestamptz END,
+          "readyAt" = CASE WHEN ${state} = 'ready' THEN coalesce("readyAt", ${at}::timestamptz) ELSE "readyAt" END
+        WHERE "resourceId" = ${resourceId} AND release = ${release} AND replica = ${replica}`
+      if (written !== 1) throw new Error(`${resourceId} has no replica ${replica} of release ${release}`)
       return null
     }
     case 'unrouted':
@@ -73,5 +75,12 @@ export async function writeApplicationRecord(
       await releaseAddress(tx, gone.node, gone.address, at)
       return null
     }
+    case 'published':
+      await tx.resource.update({ where: { id: resourceId }, data: { publishedOn: { push: record.node } } })
+      return null
+    case 'unpublished':
+      await tx.$executeRaw`
+        UPDATE "Resource" SET "publishedOn" = array_remove("publishedOn", ${record.node}) WHERE id = ${resourceId}`
+      return null
   }
 }

@@ -114,6 +114,20 @@ export class ResourceRepository {
       : insertResource(this.db, draft, draft.id ?? newResourceId(draft.kind), context)
   }
 
+  /** The same, if `check` has nothing to refuse it for: it looks in the transaction of the creation. */
+  createChecked<Refused>(
+    draft: ResourceDraft,
+    check: (tx: Transaction) => Promise<Refused | null>,
+    context: WriteContext,
+  ): Promise<CreateResult | { outcome: 'refused'; refused: Refused }> {
+    return transact<CreateResult | { outcome: 'refused'; refused: Refused }>(this.db, async (tx) => {
+      const made = await createResource(tx, draft, context)
+      const refused = made.outcome === 'created' ? await check(tx) : null
+      if (refused !== null) refuse({ outcome: 'refused', refused })
+      return made
+    })
+  }
+
   /**
    * Changes a spec under the row's lock. An equal spec changes nothing and makes no generation; a given
    * `expectedGeneration` that is not the row's refuses.
@@ -121,7 +135,7 @@ export class ResourceRepository {
   patch<Refused>(
     { id, kind }: { id: string; kind: Kind },
     expectedGeneration: number | null,
-    change: (spec: unknown, resource: ResourceRow) => SpecChange<Refused>,
+    change: (spec: unknown, resource: ResourceRow, tx: Transaction) => SpecChange<Refused> | Promise<SpecChange<Refused>>,
     context: WriteContext,
   ): Promise<ChangeResult | { outcome: 'refused'; refused: Refused }> {
     return transact<ChangeResult | { outcome: 'refused'; refused: Refused }>(this.db, async (tx) => {
@@ -129,7 +143,7 @@ export class ResourceRepository {
       if (!resource) return { outcome: 'notFound' }
       if (expectedGeneration !== null && expectedGeneration !== resource.generation) return { outcome: 'stale', resource }
       if (resource.deletionRequestedAt) return { outcome: 'deleting', resource }
-      const changed = change(resource.spec, resource)
+      const changed = await change(resource.spec, resource, tx)
       if ('refused' in changed) return { outcome: 'refused', refused: changed.refused }
       const { spec } = changed
       if (canonicalJson(spec) === canonicalJson(resource.spec)) return unchanged(tx, resource, context)

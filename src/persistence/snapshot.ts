@@ -29,6 +29,7 @@ interface Row {
   project: string
   name: string
   spec: unknown
+  publishedOn: string[]
   generation: number
   passNumber: number
   decision: Decision | null
@@ -83,7 +84,7 @@ export async function readDraft(
   dnsTtlSeconds: number,
 ): Promise<Snapshot | null> {
   const row = `SELECT $1::text AS id, 'application'::text AS kind, $2::text AS "projectId", $3::text AS name, $4::jsonb AS spec,
-    1 AS generation, 0 AS "passNumber", NULL::jsonb AS decision, 0 AS "decisionPass", false AS paused,
+    '{}'::text[] AS "publishedOn", 1 AS generation, 0 AS "passNumber", NULL::jsonb AS decision, 0 AS "decisionPass", false AS paused,
     NULL::timestamptz AS "deletionRequestedAt"`
   const values = ['app_preview', draft.projectId, draft.name, JSON.stringify(draft.spec)]
   const rows = await db.$queryRawUnsafe<Row[]>(`WITH r AS (${row}) ${snapshotText}`, ...values)
@@ -93,7 +94,7 @@ export async function readDraft(
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
 
 const snapshotText = `
-SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r.generation, r."passNumber",
+SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publishedOn", r.generation, r."passNumber",
   r.decision, r."decisionPass", r.paused, r."deletionRequestedAt" IS NOT NULL AS deleting,
   coalesce((SELECT json_agg(x ORDER BY x.number) FROM (
     SELECT number, generation, hash, "templateHash", template, "resolvedImage", "resolvedFrom",
@@ -103,7 +104,8 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r.generat
       OR number = (SELECT max(number) FROM "Release" WHERE "resourceId" = r.id AND "servingAt" IS NOT NULL AND "verdictReason" IS NULL)
       OR EXISTS (SELECT 1 FROM "Endpoint" e WHERE e."resourceId" = r.id AND e.release = l.number))) x), '[]') AS releases,
   coalesce((SELECT json_agg(x ORDER BY x.release, x.replica) FROM (
-    SELECT release, replica, node, address, state, ${ms('"readyAt"')} AS "readyAt", ${ms('"unroutedAt"')} AS "unroutedAt"
+    SELECT release, replica, node, address, state,
+      ${ms('"stateAt"')} AS "stateAt", ${ms('"readyAt"')} AS "readyAt", ${ms('"unroutedAt"')} AS "unroutedAt"
     FROM "Endpoint" WHERE "resourceId" = r.id) x), '[]') AS endpoints,
   coalesce((SELECT json_agg(x) FROM (
     SELECT key, generation, count, reason, message, retryable, ${ms('"nextTryAt"')} AS "nextTryAt"
@@ -165,6 +167,7 @@ function desiredOf(row: Row, dnsTtlSeconds: number): unknown {
           verdict: verdictReason === null ? null : { reason: verdictReason, message: verdictMessage ?? '' },
         })),
         endpoints: row.endpoints,
+        publishedOn: row.publishedOn.toSorted(),
         dnsTtlSeconds,
         addressesExhausted: false,
       }

@@ -56,9 +56,14 @@ export class TokenRepository {
     const [token] = await this.db.$queryRaw<TokenRow[]>`
       SELECT id, name, abilities, "createdBy", "createdAt", "expiresAt", "lastUsedAt", "revokedAt" FROM "ApiToken" WHERE "tokenHash" = ${hash}`
     if (!token || token.revokedAt || (token.expiresAt && token.expiresAt <= now)) return null
-    if (!token.lastUsedAt || now.getTime() - token.lastUsedAt.getTime() > lastUsedStepMs)
-      await this.db.apiToken.update({ where: { id: token.id }, data: { lastUsedAt: now }, select: { id: true } })
+    if (!token.lastUsedAt || token.lastUsedAt < staleBefore(now)) await this.noteUse(token.id, now)
     return token
+  }
+
+  /** Of many requests that see a stale time at once, one writes. */
+  private async noteUse(id: string, now: Date): Promise<void> {
+    const stale = { OR: [{ lastUsedAt: null }, { lastUsedAt: { lt: staleBefore(now) } }] }
+    await this.db.apiToken.updateMany({ where: { id, ...stale }, data: { lastUsedAt: now } })
   }
 
   async getMany(ids: readonly string[]): Promise<TokenRow[]> {
@@ -121,4 +126,8 @@ export class TokenRepository {
       update: data,
     })
   }
+}
+
+function staleBefore(now: Date): Date {
+  return new Date(now.getTime() - lastUsedStepMs)
 }

@@ -53,7 +53,7 @@ class Refusal<R> extends Error {
 }
 
 /** Inside `transact`: undoes everything and makes `answer` the result. */
-export function refuse(answer: object): never {
+export function refuse(answer: object | false): never {
   throw new Refusal(answer)
 }
 

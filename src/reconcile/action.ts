@@ -5,16 +5,27 @@ import { z } from 'zod'
  * has verified, so a shape here is a wire format: add fields with defaults, never change a meaning.
  */
 
-/** HTTP probes count 2xx and 3xx as success; TCP probes a completed connect. */
-export const probeSchema = z.object({
+const probeTiming = {
+  intervalMs: z.number().int().min(100).default(2_000),
+  timeoutMs: z.number().int().min(100).default(2_000),
+  /** Failures in a row after which a ready replica counts as unready, or a living one as hanging. */
+  failureThreshold: z.number().int().min(1).default(3),
+}
+
+/** Asked from the node. HTTP probes count 2xx and 3xx as success; TCP probes a completed connect. */
+const networkProbeSchema = z.object({
   kind: z.enum(['http', 'tcp']),
   port: z.number().int().min(1).max(65535),
   path: z.string().default('/'),
-  intervalMs: z.number().int().min(100).default(2_000),
-  timeoutMs: z.number().int().min(100).default(2_000),
-  /** Failures in a row after which a ready replica counts as unready. */
-  failureThreshold: z.number().int().min(1).default(3),
+  ...probeTiming,
 })
+export type NetworkProbe = z.infer<typeof networkProbeSchema>
+
+/** Run in the container, with the image's own tools; exit code 0 is success. */
+const execProbeSchema = z.object({ kind: z.literal('exec'), command: z.array(z.string()).min(1), ...probeTiming })
+export type ExecProbe = z.infer<typeof execProbeSchema>
+
+export const probeSchema = z.discriminatedUnion('kind', [networkProbeSchema, execProbeSchema])
 export type Probe = z.infer<typeof probeSchema>
 
 export const publishedPortSchema = z.object({
@@ -31,6 +42,11 @@ export type RestartPolicy = z.infer<typeof restartPolicySchema>
 /** A secret is travelling by name and version only. */
 export const secretRefSchema = z.object({ secret: z.string(), version: z.number().int() })
 export type SecretRef = z.infer<typeof secretRefSchema>
+
+/** How a secret's value is found among others. */
+export function secretKey({ secret, version }: SecretRef): string {
+  return `${secret}@${version}`
+}
 
 /** `volume`: `source` is the engine's volume name, made with our labels when it is missing. `bind`: a path of the host. */
 export const mountSchema = z.object({
@@ -91,12 +107,21 @@ export const publicationSchema = z.object({
 })
 export type Publication = z.infer<typeof publicationSchema>
 
+/** `always`: only a registry's word counts. `never`: only what the node has counts, and no registry is asked. */
+export const pullPolicySchema = z.enum(['missing', 'always', 'never'])
+export type PullPolicy = z.infer<typeof pullPolicySchema>
+
 /** Name of the project's registry credential; the agent fetches it over its channel. null = none. */
 const credentialRefSchema = z.string().nullable().default(null)
 
 /** What each verb takes. */
 export const argsSchemas = {
-  resolveImage: z.object({ image: z.string(), platform: z.string().nullable().default(null), credential: credentialRefSchema }),
+  resolveImage: z.object({
+    image: z.string(),
+    platform: z.string().nullable().default(null),
+    credential: credentialRefSchema,
+    policy: pullPolicySchema.default('missing'),
+  }),
   pullImage: z.object({ image: z.string(), credential: credentialRefSchema }),
   ensureContainer: z.object({
     container: containerSpecSchema,

@@ -4,6 +4,7 @@ import { effect } from './effect.js'
 import type { NodeObservation, Observation } from './observed.js'
 import { addressOf, containerOf, endpointOf, epoch, exited, inputOf, nodeId, releaseOf, specOf } from './testing/application-world.js'
 import { deepFreeze } from './testing/deep-freeze.js'
+import { pullKey } from './pull-key.js'
 import { actionOf, passOf } from './testing/pass.js'
 
 const release = releaseOf(1, specOf())
@@ -74,11 +75,11 @@ describe('effect', () => {
   })
 
   it.each([
-    { it: 'a tag', key: 'pull:web:2', image: 'web:2', images: ['web:2'] },
-    { it: 'a digest', key: 'pull:web@sha256:ab', image: 'web@sha256:ab', images: ['web@sha256:ab'] },
-    { it: 'an image id by its tag', key: 'pull:sha256:ab', image: 'web:2', images: ['web:2', 'sha256:ab'] },
-  ])('pull of $it -> there afterwards', ({ key, image, images }) => {
-    const found = after({ ...base, key, verb: 'pullImage', args: { image } }).images
+    { it: 'a tag', meant: 'web:2', image: 'web:2', images: ['web:2'] },
+    { it: 'a digest', meant: 'web@sha256:ab', image: 'web@sha256:ab', images: ['web@sha256:ab'] },
+    { it: 'an image id by its tag', meant: 'sha256:ab', image: 'web:2', images: ['web:2', 'sha256:ab'] },
+  ])('pull of $it -> there afterwards', ({ meant, image, images }) => {
+    const found = after({ ...base, key: pullKey(nodeId, meant), verb: 'pullImage', args: { image } }).images
     expect(images.map((i) => typeof found[i])).toEqual(images.map(() => 'string'))
   })
 

@@ -1,6 +1,7 @@
 import type { Action, ContainerSpecGiven, ResourceLimits } from './action.js'
 import { label } from './labels.js'
 import type { NodeObservation, Observation, ObservedContainer } from './observed.js'
+import { imageOfPull } from './pull-key.js'
 
 /**
  * The model of what an action does to the world: serves preview, property tests and simulation.
@@ -87,10 +88,9 @@ function merged(before: ResourceLimits = noLimits, { memoryBytes, nanoCpus }: Re
   return { memoryBytes: memoryBytes ?? before.memoryBytes, nanoCpus: nanoCpus ?? before.nanoCpus }
 }
 
-/** The key says which image is meant; what is pulled may be a tag by which an image id is hoped to be had again. */
-function pulled({ key, args }: Extract<Action, { verb: 'pullImage' }>): Record<string, string> {
-  const meant = key.slice(key.indexOf(':') + 1)
-  return { [args.image]: imageIdFor(meant), [meant]: imageIdFor(meant) }
+function pulled(action: Extract<Action, { verb: 'pullImage' }>): Record<string, string> {
+  const meant = imageOfPull(action)
+  return { [action.args.image]: imageIdFor(meant), [meant]: imageIdFor(meant) }
 }
 
 function imageIdFor(image: string): string {

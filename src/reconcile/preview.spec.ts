@@ -14,17 +14,17 @@ const retire = (release: number, replica: number) => `retire:ek-i1-app_web-${rel
 
 describe('preview', () => {
   it.each<{ it: string; setup: Setup; keys: string[]; complete?: boolean }>([
-    { it: 'first deploy -> every step to Ready', setup: {}, keys: ['resolve:shop/web:1', 'ensure:1:0', publish, 'policy:1:0'] },
+    { it: 'first deploy -> every step to Ready', setup: {}, keys: [`resolve:${nodeId}:shop/web:1`, 'ensure:1:0', publish, 'policy:1:0'] },
     {
       it: 'first deploy, image not there -> with its pull',
       setup: { missingImages: ['shop/web:1'] },
-      keys: ['resolve:shop/web:1', 'pull:shop/web:1', 'ensure:1:0', publish, 'policy:1:0'],
+      keys: [`resolve:${nodeId}:shop/web:1`, `pull:${nodeId}:shop/web:1`, 'ensure:1:0', publish, 'policy:1:0'],
     },
     { it: 'converged -> nothing', setup: settledSetup({ ...v1, replicas: 3 }), keys: [] },
     {
       it: 'new image -> new, published, old drained and stopped',
       setup: { ...settledSetup(v1), spec: v2, generation: 2 },
-      keys: ['resolve:shop/web:2', 'ensure:2:0', publish, 'policy:2:0', retire(1, 0)],
+      keys: [`resolve:${nodeId}:shop/web:2`, 'ensure:2:0', publish, 'policy:2:0', retire(1, 0)],
     },
     {
       it: 'scale down -> unpublished, then stopped',
@@ -63,9 +63,9 @@ describe('preview', () => {
       },
       keys: [retire(1, 0)],
     },
-    { it: 'a person holds the first step -> nothing follows', setup: { holds: ['resolve:shop/web:1'] }, keys: [] },
-    { it: 'failed for good -> nothing follows', setup: { failures: [failureOf('resolve:shop/web:1', { retryable: false })] }, keys: [] },
-    { it: 'failed for now -> tried again after its wait', setup: { failures: [failureOf('resolve:shop/web:1')] }, keys: ['resolve:shop/web:1', 'ensure:1:0', publish, 'policy:1:0'] },
+    { it: 'a person holds the first step -> nothing follows', setup: { holds: [`resolve:${nodeId}:shop/web:1`] }, keys: [] },
+    { it: 'failed for good -> nothing follows', setup: { failures: [failureOf(`resolve:${nodeId}:shop/web:1`, { retryable: false })] }, keys: [] },
+    { it: 'failed for now -> tried again after its wait', setup: { failures: [failureOf(`resolve:${nodeId}:shop/web:1`)] }, keys: [`resolve:${nodeId}:shop/web:1`, 'ensure:1:0', publish, 'policy:1:0'] },
     {
       it: 'node silent -> no steps, and told to be incomplete',
       setup: { ...settledSetup(v1), spec: v2, observed: [{ node: nodeId, unreachable: 'NodeAway', message: '' }] },
@@ -89,7 +89,7 @@ describe('preview', () => {
   })
 
   it('what is in flight -> starts over', () => {
-    expect(keysOf({ inFlight: [{ key: 'resolve:shop/web:1', verb: 'resolveImage', container: null, supersedable: true, generation: 1 }] })[0]).toBe('resolve:shop/web:1')
+    expect(keysOf({ inFlight: [{ key: `resolve:${nodeId}:shop/web:1`, verb: 'resolveImage', container: null, supersedable: true, generation: 1 }] })[0]).toBe(`resolve:${nodeId}:shop/web:1`)
   })
 
   it('a hundred replicas -> all their steps, within seconds', () => {

@@ -29,13 +29,24 @@ export interface AgentWorld extends DockerWorld {
   ensure(spec: ContainerSpec, awaitReadyMs?: number): Promise<ResultOf['ensureContainer']>
   retire(spec: ContainerSpec, graceSeconds?: number): Promise<ResultOf['retireContainer']>
   observe(resource: string, change?: { images?: string[]; connectionsTo?: string[] }): Promise<NodeObservation>
+  /** Resolves when the agent has its channel to the API. */
+  connected(): Promise<unknown>
+  /** All that the actions of this world have made. */
+  removeContainers(): Promise<void>
   /** A second process with the same state, as after a crash of the first. */
   restartAgent(): Promise<void>
   close(): Promise<void>
 }
 
-/** `own`: an engine of its own, instead of the machine's. */
-export async function openAgentWorld(own?: { docker: Docker; socket: string }): Promise<AgentWorld> {
+export interface AgentWorldOptions {
+  /** An engine of its own, instead of the machine's. */
+  own?: { docker: Docker; socket: string }
+  /** Where the API answers; absent = there is none. */
+  apiUrl?: string
+}
+
+export async function openAgentWorld(options: AgentWorldOptions = {}): Promise<AgentWorld> {
+  const { own, apiUrl = 'http://127.0.0.1:1' } = options
   const docker = await openDockerWorld(own?.docker)
   const stateDir = mkdtempSync(join(tmpdir(), 'agent-'))
   mkdirSync(stateDir, { recursive: true })
@@ -48,7 +59,7 @@ export async function openAgentWorld(own?: { docker: Docker; socket: string }): 
     const config = {
       instance: docker.instance,
       node,
-      apiUrl: 'http://127.0.0.1:1',
+      apiUrl,
       channelToken: 'none',
       pinnedKeys: [pinned],
       temporal: { address: '', namespace: '' },
@@ -130,6 +141,19 @@ export async function openAgentWorld(own?: { docker: Docker; socket: string }): 
       ),
     observe: async (resource, { images = [], connectionsTo = [] } = {}) =>
       readable(await agent.observe({ node, kind, resource, images, connectionsTo })),
+    connected: () => until(() => agent.connected),
+    async removeContainers() {
+      const filters = { label: [`${label.instance}=${docker.instance}`, `${label.kind}=${kind}`] }
+      const mine = await docker.docker.listContainers({ all: true, filters })
+      await Promise.all(
+        mine.map(({ Id }) =>
+          docker.docker
+            .getContainer(Id)
+            .remove({ force: true })
+            .catch(() => undefined),
+        ),
+      )
+    },
     async restartAgent() {
       await agent.stop()
       agent = start()

@@ -57,6 +57,40 @@ async function clear(docker: Docker, instance: string): Promise<void> {
     ),
   )
   await repeatedly(() => docker.getNetwork(networkName(instance)).remove())
+  const { Volumes } = await docker.listVolumes({ filters: { label: [`${label.instance}=${instance}`] } })
+  for (const { Name } of Volumes ?? []) await repeatedly(() => docker.getVolume(Name).remove())
+}
+
+/** A file as the container has it, read without any tool in it; null = there is none. */
+export async function readFileIn(
+  docker: Docker,
+  container: string,
+  path: string,
+): Promise<{ content: string; mode: number; uid: number } | null> {
+  const archive = await docker
+    .getContainer(container)
+    .getArchive({ path })
+    .catch(() => null)
+  if (!archive) return null
+  const chunks: Buffer[] = []
+  for await (const chunk of archive) chunks.push(chunk as Buffer)
+  return firstFileOf(Buffer.concat(chunks))
+}
+
+/** Headers of other kinds (a long name) come before the file's own. */
+function firstFileOf(tar: Buffer): { content: string; mode: number; uid: number } {
+  const number = (at: number, digits: number) => Number.parseInt(tar.toString('latin1', at, at + digits), 8)
+  for (let at = 0; ;) {
+    const size = number(at + 124, 11)
+    const kind = tar.toString('latin1', at + 156, at + 157)
+    if (kind === '0' || kind === '\0')
+      return {
+        content: tar.toString('utf8', at + 512, at + 512 + size),
+        mode: number(at + 100, 7) & 0o7777,
+        uid: number(at + 108, 7),
+      }
+    at += 512 + Math.ceil(size / 512) * 512
+  }
 }
 
 /** For what the engine refuses for a moment: a network whose last endpoint is just going, a process that is just starting. */

@@ -14,7 +14,7 @@ const client = new ResolverClient()
 
 beforeAll(async () => {
   own = await OwnDocker.start(testImages)
-  world = await openAgentWorld(own)
+  world = await openAgentWorld({ own })
   await until(() => world.agent.nodeConditions.some((c) => c.type === 'DNSReady' && c.status === 'True'), 20_000)
 })
 afterAll(async () => {

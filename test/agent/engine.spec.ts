@@ -3,7 +3,7 @@ import { DockerodeEngine } from '../../src/adapters/docker/dockerode-engine.js'
 import { engineContract } from '../../src/adapters/docker/engine.contract.js'
 import { networkName } from '../../src/agent/node-network.js'
 import { nodeSubnetOf } from '../../src/agent/node-subnet.js'
-import { openDockerWorld, repeatedly, testApp } from './docker-world.js'
+import { openDockerWorld, readFileIn, repeatedly, testApp } from './docker-world.js'
 
 engineContract('Docker', async () => {
   const world = await openDockerWorld()
@@ -18,6 +18,21 @@ engineContract('Docker', async () => {
     unreachableImage: '127.0.0.1:1/evenkeel/none:1',
     exitingEnv: (code) => [['EXIT_CODE', String(code)]],
     pause: (container) => repeatedly(() => world.docker.getContainer(container).pause()),
+    readFile: async (container, path) => {
+      const found = await readFileIn(world.docker, container, path)
+      return found && { content: found.content, mode: found.mode }
+    },
+    envOf: async (container) => (await world.docker.getContainer(container).inspect()).Config.Env,
+    makeVolume: async (volume, labels) => void (await world.docker.createVolume({ Name: volume, Labels: labels })),
+    volumeLabels: (volume) =>
+      world.docker
+        .getVolume(volume)
+        .inspect()
+        .then(
+          (found) => found.Labels,
+          () => null,
+        ),
+    hostPaths: { folder: '/etc', device: '/dev/null' },
     removeNetwork: () => world.docker.getNetwork(name).remove() as Promise<void>,
     dispose: world.clear,
   }

@@ -114,20 +114,26 @@ describe('ensureContainer', () => {
     }
   })
 
-  it("somebody else's container has the name -> refused for good, and it is not touched", async () => {
+  it("somebody else's container has the name -> refused until it is gone, and it is not touched", async () => {
     const spec = world.spec(fresh())
     const foreign = await world.docker.createContainer({ name: spec.name, Image: testApp, HostConfig: { NetworkMode: 'none' } })
     try {
       await foreign.start()
-      await expect(world.ensure(spec)).rejects.toEqual(failure('NameTaken', false, /not from Evenkeel/))
-      await expect(world.retire(spec)).rejects.toEqual(failure('NameTaken', false, /not from Evenkeel/))
+      await expect(world.ensure(spec)).rejects.toEqual(
+        failure('NameTaken', true, /not from Evenkeel: remove or rename that container/),
+      )
+      await expect(world.retire(spec)).rejects.toEqual(
+        failure('NameTaken', true, /not from Evenkeel: remove or rename that container/),
+      )
       expect((await foreign.inspect()).State.Running).toBe(true)
     } finally {
       await foreign.remove({ force: true })
     }
+    await world.ensure(spec)
+    expect((await world.observe(resource)).containers).toMatchObject([{ name: spec.name, state: 'running' }])
   })
 
-  it("another instance's container has the name -> refused for good", async () => {
+  it("another instance's container has the name -> refused until it is gone", async () => {
     const spec = world.spec(fresh())
     const foreign = await world.docker.createContainer({
       name: spec.name,
@@ -135,7 +141,9 @@ describe('ensureContainer', () => {
       Labels: { ...spec.labels, [label.instance]: 'other' },
     })
     try {
-      await expect(world.ensure(spec)).rejects.toEqual(failure('NameTaken', false, /another Evenkeel instance \(other\)/))
+      await expect(world.ensure(spec)).rejects.toEqual(
+        failure('NameTaken', true, /another Evenkeel instance \(other\): remove or rename/),
+      )
     } finally {
       await foreign.remove({ force: true })
     }

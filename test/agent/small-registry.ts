@@ -20,6 +20,11 @@ export class SmallRegistry {
   private readonly tags = new Map<string, { type: string; bytes: Buffer }>()
   private server: Server | null = null
   host = ''
+  /** Values of `Authorization` as they came, the newest last. */
+  readonly shown: (string | undefined)[] = []
+
+  /** `login`: who may read here; absent = everybody. */
+  constructor(private readonly login: { username: string; password: string } | null = null) {}
 
   async start(): Promise<void> {
     this.server = createServer((request, response) => this.answer(request, response))
@@ -79,8 +84,19 @@ export class SmallRegistry {
     return digestOf(bytes)
   }
 
+  private admits({ headers }: IncomingMessage): boolean {
+    if (!this.login) return true
+    const { username, password } = this.login
+    return headers.authorization === `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  }
+
   private answer(request: IncomingMessage, response: ServerResponse): void {
     const [, repository = '', kind = '', reference = ''] = /^\/v2\/(.+)\/(manifests|blobs)\/(.+)$/.exec(request.url ?? '') ?? []
+    this.shown.push(request.headers.authorization)
+    if (!this.admits(request)) {
+      response.setHeader('www-authenticate', 'Basic realm="registry"')
+      return refuse(response, 401, 'UNAUTHORIZED', 'authentication required')
+    }
     if (request.url === '/v2/') return void response.writeHead(200).end()
     const mood = /-(private|limited|broken)$/.exec(repository)?.[1] as Mood | undefined
     if (mood === 'private') return refuse(response, 401, 'UNAUTHORIZED', 'authentication required')

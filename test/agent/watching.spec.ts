@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DockerodeEngine } from '../../src/adapters/docker/dockerode-engine.js'
 import { createObserver } from '../../src/agent/observer.js'
 import { systemClock } from '../../src/agent/ports.js'
+import { ToldStates } from '../../src/agent/told-states.js'
 import { WatchSpan } from '../../src/agent/watch-span.js'
 import { ConnectionCounter } from '../../src/agent/connections.js'
 import { kind, node, openAgentWorld, until, type AgentWorld } from './agent-world.js'
@@ -108,6 +109,7 @@ describe('observe', () => {
       publisher: { publish: async () => undefined, liveRevision: () => null, names: () => false },
       connections: new ConnectionCounter({ has: () => false }),
       resolver: { quickly: async () => null },
+      told: new ToldStates(),
       span: new WatchSpan(),
       clock: systemClock,
       clockOffsetMs: () => 0,

@@ -36,10 +36,13 @@ const calls: Record<'Query' | 'Mutation', Record<string, string>> = {
     viewer: '{ viewer { name } }',
     project: '{ project(id: "x") { id } }',
     projects: '{ projects { nodes { id } } }',
+    secrets: '{ secrets(projectId: "x") { nodes { id } } }',
+    registryCredentials: '{ registryCredentials(projectId: "x") { nodes { id } } }',
     resource: '{ resource(id: "x") { id } }',
     application: '{ application(id: "x") { id } }',
     applications: '{ applications { nodes { id } } }',
     applicationPlan: '{ applicationPlan(id: "x") { plan { converges } } }',
+    applicationLogTail: '{ applicationLogTail(id: "x") { cursor } }',
     nginxdemo: '{ nginxdemo(id: "x") { id } }',
     nginxdemos: '{ nginxdemos { nodes { id } } }',
     node: '{ node(id: "x") { id } }',
@@ -54,9 +57,17 @@ const calls: Record<'Query' | 'Mutation', Record<string, string>> = {
   Mutation: {
     projectCreate: 'mutation { projectCreate(input: { name: "-" }) { userErrors { code } } }',
     projectDelete: 'mutation { projectDelete(id: "x") { userErrors { code } } }',
+    projectEnvSet: 'mutation { projectEnvSet(projectId: "x", env: []) { userErrors { code } } }',
+    secretSet: 'mutation { secretSet(input: { projectId: "x", name: "-" }) { userErrors { code } } }',
+    secretDelete: 'mutation { secretDelete(id: "x") { userErrors { code } } }',
+    secretVersionDelete: 'mutation { secretVersionDelete(id: "x", version: 1) { userErrors { code } } }',
+    registryCredentialSet:
+      'mutation { registryCredentialSet(input: { projectId: "x", name: "-", host: "", username: "", password: "" }) { userErrors { code } } }',
+    registryCredentialDelete: 'mutation { registryCredentialDelete(id: "x") { userErrors { code } } }',
     applicationCreate: 'mutation { applicationCreate(input: { projectId: "x", name: "-", image: "-" }) { userErrors { code } } }',
     applicationUpdate: 'mutation { applicationUpdate(id: "x", input: { image: "y" }) { userErrors { code } } }',
     applicationDelete: 'mutation { applicationDelete(id: "x") { userErrors { code } } }',
+    applicationExec: 'mutation { applicationExec(id: "x", command: ["y"]) { userErrors { code } } }',
     nginxdemoCreate: 'mutation { nginxdemoCreate(input: { projectId: "x", name: "-", hostPort: 0 }) { userErrors { code } } }',
     nginxdemoUpdate: 'mutation { nginxdemoUpdate(id: "x", input: { hostPort: 0 }) { userErrors { code } } }',
     nginxdemoDelete: 'mutation { nginxdemoDelete(id: "x") { userErrors { code } } }',
@@ -243,6 +254,44 @@ describe('tokens', () => {
     expect((await revoke('tok_none')).userErrors).toEqual([{ code: 'NOT_FOUND' }])
     const { token } = await tokenCreate({ name: 'twice', abilities: ['READ'] })
     expect(await revoke(token.id)).toEqual(await revoke(token.id))
+  })
+
+  it('used -> its time is told, and written at most once a minute whatever it does', async () => {
+    const start = Date.now() + 10_000
+    api.time.now = start
+    const { token, secret } = await tokenCreate({ name: 'busy', abilities: ['READ'] })
+    const lastUsed = async () => (await api.db.apiToken.findUniqueOrThrow({ where: { id: token.id } })).lastUsedAt?.getTime() ?? null
+    const use = (times: number) => Promise.all(Array.from({ length: times }, () => api.graphql('{ viewer { name } }', {}, secret)))
+    expect(await lastUsed()).toBeNull()
+    await use(10)
+    expect(await lastUsed()).toBe(start)
+    const writes = async () => (await api.db.$queryRaw<{ xmin: string }[]>`SELECT xmin::text FROM "ApiToken" WHERE id = ${token.id}`)[0]?.xmin
+    const written = await writes()
+    api.time.now = start + 60_000
+    await use(10)
+    expect([await lastUsed(), await writes()]).toEqual([start, written])
+    api.time.now = start + 60_001
+    await use(10)
+    expect(await lastUsed()).toBe(start + 60_001)
+    const { data } = await api.graphql('{ tokens(first: 100) { nodes { name lastUsedAt } } }')
+    expect(data.tokens.nodes).toContainEqual({ name: 'busy', lastUsedAt: new Date(start + 60_001).toISOString() })
+    api.time.now = null
+  })
+
+  it('expired -> refused at that moment, over HTTP and for what it would have made; still listed, with its end', async () => {
+    const expiresAt = new Date(Date.now() + 30_000)
+    const { secret } = await tokenCreate({ name: 'ending', abilities: ['WRITE'], expiresAt: expiresAt.toISOString() })
+    api.time.now = expiresAt.getTime() - 1
+    expect((await api.graphql('{ viewer { expiresAt } }', {}, secret)).data.viewer).toEqual({ expiresAt: expiresAt.toISOString() })
+    api.time.now = expiresAt.getTime()
+    expect(await api.graphql('{ viewer { name } }', {}, secret)).toMatchObject({
+      status: 401,
+      errors: [{ extensions: { code: 'UNAUTHENTICATED' }, message: 'this token is unknown, expired or revoked' }],
+    })
+    const { data } = await api.graphql('{ viewer { expiresAt } tokens(first: 100) { nodes { name expiresAt } } }')
+    expect(data.tokens.nodes).toContainEqual({ name: 'ending', expiresAt: expiresAt.toISOString() })
+    expect(data.viewer).toEqual({ expiresAt: null })
+    api.time.now = null
   })
 
   it('listed -> in pages by name, without any hash in the schema', async () => {

@@ -1,82 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { WebSocket } from 'ws'
 import { hashToken } from '../../src/adapters/crypto/token.js'
 import { readAgentConfig } from '../../src/agent/config.js'
-import { apiFrameSchema, heartbeatStaleMs, type AgentFrame, type ApiFrame } from '../../src/agent/protocol.js'
+import { heartbeatStaleMs, type AgentFrame } from '../../src/agent/protocol.js'
 import { AgentsGateway } from '../../src/api/agents/agents.gateway.js'
 import { NodeRepository } from '../../src/persistence/node.repository.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
+import { FakeAgent, hello } from './fake-agent.js'
 
 let api: ApiUnderTest
 let projectId: string
 const agents: FakeAgent[] = []
 
-/** The agent's end of the channel, as a test speaks it. */
-class FakeAgent {
-  readonly frames: ApiFrame[] = []
-  closed: { code: number; reason: string } | null = null
-  private readonly socket: WebSocket
-  private readonly waiting = new Set<() => void>()
-
-  constructor(token: string) {
-    this.socket = new WebSocket(`${api.url.replace(/^http/, 'ws')}/agent`, { headers: { authorization: `Bearer ${token}` } })
-    this.socket.on('message', (data) => {
-      this.frames.push(apiFrameSchema.parse(JSON.parse(String(data))))
-      this.waiting.forEach((wake) => wake())
-    })
-    this.socket.on('close', (code, reason) => (this.closed = { code, reason: String(reason) }))
-    this.socket.on('error', () => {})
-    agents.push(this)
-  }
-
-  opened(): Promise<string> {
-    return new Promise((resolve) => {
-      this.socket.once('open', () => resolve('open'))
-      this.socket.once('error', (error) => resolve(error.message))
-    })
-  }
-
-  send(frame: object | string): void {
-    this.socket.send(JSON.stringify(frame))
-  }
-
-  async next<T extends ApiFrame['type']>(type: T): Promise<Extract<ApiFrame, { type: T }>> {
-    for (;;) {
-      const at = this.frames.findIndex((f) => f.type === type)
-      if (at >= 0) return this.frames.splice(at, 1)[0] as Extract<ApiFrame, { type: T }>
-      if (this.closed) throw new Error(`closed: ${this.closed.code} ${this.closed.reason}`)
-      await new Promise<void>((resolve) => {
-        const wake = () => {
-          this.waiting.delete(wake)
-          resolve()
-        }
-        this.waiting.add(wake)
-        setTimeout(wake, 100)
-      })
-    }
-  }
-
-  close(): void {
-    this.socket.terminate()
-  }
-
-  pause(): void {
-    this.socket.pause()
-  }
-}
-
-const hello = (more: object = {}): AgentFrame => ({
-  type: 'hello',
-  protocolVersion: 1,
-  agentVersion: '0.1.0',
-  architecture: 'x86_64',
-  engineVersion: '29.0.0',
-  cpuCount: 2,
-  memoryBytes: 24 * 2 ** 30,
-  hostRoutes: [],
-  ...more,
-})
 const heartbeat = (more: object = {}): AgentFrame => ({
   type: 'heartbeat',
   sentAt: 1,
@@ -87,8 +22,14 @@ const heartbeat = (more: object = {}): AgentFrame => ({
   ...more,
 })
 
+function dial(token: string): FakeAgent {
+  const agent = new FakeAgent(api.url, token)
+  agents.push(agent)
+  return agent
+}
+
 async function connect(token: string, more: object = {}) {
-  const agent = new FakeAgent(token)
+  const agent = dial(token)
   expect(await agent.opened()).toBe('open')
   agent.send(hello(more))
   return { agent, welcome: await agent.next('welcome') }
@@ -133,15 +74,15 @@ const status = (id: string) => api.db.nodeStatus.findUniqueOrThrow({ where: { re
 
 describe('admission', () => {
   it.each(['', 'evn_wrong', `evn_${'a'.repeat(43)}`])('token %j -> 401, and no session', async (token) => {
-    expect(await new FakeAgent(token).opened()).toContain('401')
+    expect(await dial(token).opened()).toContain('401')
   })
 
   it("a person's token -> 401: it opens no agent's channel", async () => {
-    expect(await new FakeAgent(api.ownerToken).opened()).toContain('401')
+    expect(await dial(api.ownerToken).opened()).toContain('401')
   })
 
   it('a protocol that is too old -> closed with a sentence', async () => {
-    const agent = new FakeAgent(localToken)
+    const agent = dial(localToken)
     await agent.opened()
     agent.send(hello({ protocolVersion: 0 }))
     await expect.poll(() => agent.closed).toMatchObject({ code: 4409, reason: expect.stringContaining('protocol 0 is too old') })
@@ -149,7 +90,7 @@ describe('admission', () => {
 
   it('frames before the hello -> change nothing', async () => {
     const { id, token } = await addNode('hasty')
-    const agent = new FakeAgent(token)
+    const agent = dial(token)
     await agent.opened()
     agent.send(heartbeat())
     agent.send('no frame')
@@ -205,7 +146,7 @@ describe('hello', () => {
 
   it('no network left -> closed with what to set, and no subnet', async () => {
     const { id, token } = await addNode('unlucky')
-    const agent = new FakeAgent(token)
+    const agent = dial(token)
     await agent.opened()
     agent.send(hello({ hostRoutes: ['10.0.0.0/8'] }))
     await expect.poll(() => agent.closed).toMatchObject({ code: 4409, reason: expect.stringContaining('EVENKEEL_NETWORK_POOL') })
@@ -406,6 +347,6 @@ describe('sessions', () => {
   it('node being removed -> its token opens nothing', async () => {
     const { id, token } = await addNode('leaving')
     await api.db.resource.update({ where: { id }, data: { deletionRequestedAt: new Date() } })
-    expect(await new FakeAgent(token).opened()).toContain('401')
+    expect(await dial(token).opened()).toContain('401')
   })
 })

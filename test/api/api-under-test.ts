@@ -7,10 +7,11 @@ import type { ApiOptions, NudgePort } from '../../src/api/api.options.js'
 import { createApi } from '../../src/api/create-api.js'
 import { defaultLimits } from '../../src/api/limits/limits.js'
 import { initialise, type Initialised } from '../../src/bootstrap/initialise.js'
+import { keyFileAt } from '../../src/bootstrap/master-key.js'
 import { createLogger } from '../../src/log.js'
 import { openDatabase, type Database } from '../../src/persistence/database.js'
 import type { DueResource } from '../../src/persistence/pass-store.js'
-import { readSettings, type Settings } from '../../src/settings.js'
+import { homePaths, readSettings, type Settings } from '../../src/settings.js'
 import { createTestDatabase } from '../setup/test-database.js'
 
 /** Remembers whom it was asked to nudge, and fails when it is told to. */
@@ -61,6 +62,7 @@ export async function startApi(changes: Partial<ApiOptions> = {}): Promise<ApiUn
     settings,
     database: db,
     databaseUrl: database.url,
+    keys: keyFileAt(homePaths(home).masterKey),
     nudges,
     temporal: {
       check: async () => {

@@ -480,7 +480,7 @@ describe('reading', () => {
         { ...release, number: 2, hash: 'h2', resolvedImage: 'sha256:2', verdictReason: 'CrashLoop', verdictMessage: 'exit 1' },
       ],
     })
-    const endpoint = { resourceId: id, node: api.initialised.node.id, createdAt: at }
+    const endpoint = { resourceId: id, node: api.initialised.node.id, stateAt: at, createdAt: at }
     await api.db.endpoint.createMany({
       data: [
         { ...endpoint, release: 1, replica: 0, address: '10.192.0.10', state: 'ready', readyAt: at },

@@ -87,7 +87,7 @@ export class NodeUnderTest {
         replica,
         node: this.id,
         address,
-        state: 'ready',
+        state: 'ready', stateAt: new Date(),
         createdAt: new Date(),
         readyAt: new Date(),
       },

@@ -68,6 +68,7 @@ beforeAll(async () => {
       node: 'n',
       address: `10.0.${n}.1`,
       state: 'ready',
+      stateAt: at,
       createdAt: at,
     })),
   })

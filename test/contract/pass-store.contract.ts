@@ -123,6 +123,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
           node: node.id,
           releases: [],
           endpoints: [],
+          publishedOn: [],
           dnsTtlSeconds: 5,
         })
         expect(claimed.nodes).toMatchObject([{ id: node.id, name: 'n1', lastSeenAt: now }])
@@ -262,9 +263,20 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
           return {}
         })
         expect((await desired()).endpoints).toMatchObject([
-          { replica: 0, address: '10.192.0.11', state: 'starting', readyAt: null, unroutedAt: null },
+          { replica: 0, address: '10.192.0.11', state: 'starting', stateAt: now, readyAt: null, unroutedAt: null },
           { replica: 1, address: '10.192.0.10' },
         ])
+      })
+
+      it('published and unpublished -> the nodes between, in order', async () => {
+        await write(
+          { type: 'published', node: 'node_2' },
+          { type: 'published', node: 'node_1' },
+          { type: 'published', node: 'node_3' },
+        )
+        expect((await desired()).publishedOn).toEqual(['node_1', 'node_2', 'node_3'])
+        await write({ type: 'unpublished', node: 'node_2' })
+        expect((await desired()).publishedOn).toEqual(['node_1', 'node_3'])
       })
 
       it('the same endpoint twice -> refused', async () => {
@@ -284,6 +296,22 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect((await desired()).endpoints).toMatchObject([{ state: 'draining', readyAt: now, unroutedAt: now }])
         await pass(async (opened) => (await opened.write([state('starting'), state('ready')]), {}), app.id, now + 9_000)
         expect((await desired()).endpoints).toMatchObject([{ state: 'ready', readyAt: now, unroutedAt: null }])
+      })
+
+      it('a state that it is in already -> unrouted is forgotten, since when it holds is not', async () => {
+        const draining: ApplicationRecord = { type: 'endpointState', release: 1, replica: 0, state: 'draining' }
+        const later =
+          (...records: ApplicationRecord[]) =>
+          async (opened: OpenPass) => (await opened.write(records), {})
+        await write(release(1), endpoint(0))
+        await pass(later(draining, { type: 'unrouted', release: 1, replica: 0 }), app.id, now + 5_000)
+        await pass(later(draining), app.id, now + 9_000)
+        expect((await desired()).endpoints).toMatchObject([{ state: 'draining', stateAt: now + 5_000, unroutedAt: null }])
+      })
+
+      it('the state of an endpoint that is not there -> refused', async () => {
+        await write(release(1))
+        await expect(write({ type: 'endpointState', release: 1, replica: 7, state: 'ready' })).rejects.toThrow()
       })
 
       it('addresses -> those never used first, then the one that rests longest', async () => {

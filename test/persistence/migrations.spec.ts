@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { migrate, missingSql } from '../../src/embedded/migrate.js'
+import { migrate, MIGRATIONS, missingSql } from '../../src/embedded/migrate.js'
 import { freePort } from '../../src/embedded/ports.js'
 import { startPostgres, type RunningPostgres } from '../../src/embedded/postgres.js'
 
@@ -49,6 +49,29 @@ describe('migrations', () => {
     const before = performance.now()
     expect(await migrate(server.url)).toEqual([])
     expect(performance.now() - before).toBeLessThan(300)
+  })
+
+  it('database of before replicas knew since when they are in their state -> from now on, and published where they are', async () => {
+    const [first, ...later] = (await readdir(MIGRATIONS, { withFileTypes: true }))
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
+      .sort()
+    const sqlOf = (name = '') => readFile(join(MIGRATIONS, name, 'migration.sql'), 'utf8')
+    const rows = `
+      INSERT INTO "Project" (id, name) VALUES ('p', 'p');
+      INSERT INTO "Resource" (id, kind, "projectId", name, spec)
+        VALUES ('app_a', 'application', 'p', 'a', '{}'), ('app_b', 'application', 'p', 'b', '{}');
+      INSERT INTO "Endpoint" ("resourceId", release, replica, node, address, state, "createdAt")
+        VALUES ('app_a', 1, 0, 'n', '10.0.0.1', 'ready', '2020-01-01'), ('app_a', 1, 1, 'n', '10.0.0.2', 'draining', '2020-01-01')`
+    const before = `BEGIN; CREATE SCHEMA before; SET LOCAL search_path TO before`
+    await query([before, await sqlOf(first), rows, ...(await Promise.all(later.map(sqlOf))), 'COMMIT'].join(';\n'))
+    expect(await query(`SELECT id, "publishedOn" FROM before."Resource" ORDER BY id`)).toEqual([
+      { id: 'app_a', publishedOn: ['n'] },
+      { id: 'app_b', publishedOn: [] },
+    ])
+    expect(
+      await query(`SELECT count(*)::int AS count FROM before."Endpoint" WHERE now() - "stateAt" < interval '1 minute'`),
+    ).toEqual([{ count: 2 }])
   })
 
   it('database of a newer Evenkeel -> refused', async () => {

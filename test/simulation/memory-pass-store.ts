@@ -29,6 +29,7 @@ interface Row {
   deleting: boolean
   releases: Release[]
   endpoints: Endpoint[]
+  publishedOn: string[]
   failures: Failure[]
   holds: { key: string; generation: number }[]
   conditions: Condition[]
@@ -145,6 +146,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       deleting: false,
       releases: [],
       endpoints: [],
+      publishedOn: [],
       failures: [],
       holds: [],
       conditions: [],
@@ -284,6 +286,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
           node: record.node,
           address,
           state: 'starting',
+          stateAt: now,
           readyAt: null,
           unroutedAt: null,
         })
@@ -292,6 +295,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       }
       case 'endpointState': {
         const changed = endpoint(record)
+        if (changed.state !== record.state) changed.stateAt = now
         changed.state = record.state
         changed.unroutedAt = null
         if (record.state === 'ready') changed.readyAt ??= now
@@ -306,6 +310,13 @@ export class MemoryPassStore implements PassStore, DesiredState {
         this.node(gone.node).rested.set(gone.address, now)
         return null
       }
+      case 'published':
+        draft.publishedOn.push(record.node)
+        draft.publishedOn.sort()
+        return null
+      case 'unpublished':
+        draft.publishedOn = draft.publishedOn.filter((node) => node !== record.node)
+        return null
     }
   }
 
@@ -367,7 +378,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   }
 
   private desiredOf(row: Row): unknown {
-    const { spec, releases, endpoints } = copyOf({ ...row, releases: releasesReadOf(row) })
+    const { spec, releases, endpoints, publishedOn } = copyOf({ ...row, releases: releasesReadOf(row) })
     if (row.kind === 'nginxdemo') return { spec: spec as NginxdemoSpec, node: this.placedOn(undefined) }
     const desired: ApplicationDesired = {
       spec: spec as ApplicationSpec,
@@ -376,6 +387,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       node: this.placedOn((spec as ApplicationSpec).placement?.node),
       releases,
       endpoints,
+      publishedOn,
       dnsTtlSeconds: this.options.dnsTtlSeconds,
       addressesExhausted: false,
     }
@@ -402,6 +414,7 @@ function copyOf(row: Row): Row {
     ...row,
     releases: row.releases.map((r) => ({ ...r })),
     endpoints: row.endpoints.map((e) => ({ ...e })),
+    publishedOn: [...row.publishedOn],
     failures: [...row.failures],
     holds: [...row.holds],
     conditions: [...row.conditions],

@@ -195,7 +195,6 @@ export class People {
     if (!application) return
     const release = this.random.whole(1, 6)
     const name = `ek-${instance}-${application.id}-${release}-0`
-    this.blame.set(`${application.id}/${release}`, 'NameTaken')
     if (engine.byHand.run(name, {}, null)) this.world.note(`people: docker run --name ${name} on ${id}`)
   }
 

@@ -265,18 +265,19 @@ class Scenario {
     const endpoints = row.endpoints.map((e) => e.address).sort()
     if (String(endpoints) !== String(addresses))
       wrong.push(says(`endpoints ${endpoints.join(' ')} for containers at ${addresses.join(' ')}`))
-    wrong.push(...this.ofPublication(id, addresses as string[]).map(says))
+    wrong.push(...this.ofPublication(id, spec, addresses as string[]).map(says))
     if (row.failures.some((f) => f.generation < row.generation)) wrong.push(says('failures of older generations are kept'))
     return wrong
   }
 
-  private ofPublication(id: string, addresses: string[]): string[] {
+  private ofPublication(id: string, { placement }: ApplicationSpec, addresses: string[]): string[] {
     const wrong: string[] = []
+    const [first] = this.world.nodes
+    const placedOn = placement ? this.world.nodes.find((n) => n.name === placement.node) : first
     for (const view of this.world.watch.views) {
       const here = addresses.filter((a) => view.engine.holderOf(a))
       const shown = view.ingress.get(id)
-      // An application that moved while it had no replica leaves an empty publication behind: it names nobody.
-      if (shown?.length === 0 && here.length === 0) continue
+      if (shown && here.length === 0 && view.node !== placedOn?.id) wrong.push(`${view.node}, which was left, still publishes it`)
       if (shown && String([...shown].sort()) !== String(addresses))
         wrong.push(`${view.node} publishes ${shown.join(' ')} instead of ${addresses.join(' ')}`)
       if (!shown && here.length > 0) wrong.push(`${view.node} publishes nothing instead of ${addresses.join(' ')}`)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { PinnedKey } from '../../src/adapters/crypto/signing.js'
 import type { EngineNetwork } from '../../src/adapters/docker/engine.js'
@@ -5,7 +6,7 @@ import { ActionGate } from '../../src/agent/action-gate.js'
 import { toActionFailure } from '../../src/agent/action-failure.js'
 import type { ConnectionCounter } from '../../src/agent/connections.js'
 import { DriftSweep, type InventoryEntry } from '../../src/agent/drift-sweep.js'
-import { createExecutor, type Executor } from '../../src/agent/executor.js'
+import { createExecutor, type Executor, type ExecutorPorts } from '../../src/agent/executor.js'
 import { ImageResolver } from '../../src/agent/image-resolver.js'
 import { FenceJournal } from '../../src/agent/fences.js'
 import { KnownResources } from '../../src/agent/known-resources.js'
@@ -18,7 +19,7 @@ import { Publisher } from '../../src/agent/publisher.js'
 import { ToldStates } from '../../src/agent/told-states.js'
 import { WatchSpan } from '../../src/agent/watch-span.js'
 import { Watcher } from '../../src/agent/watcher.js'
-import type { ResultOf, Verb } from '../../src/reconcile/action.js'
+import { secretKey, type ResultOf, type Verb } from '../../src/reconcile/action.js'
 import type { SignedAction } from '../../src/reconcile/loop.js'
 import type { Observation, ObserveRequest } from '../../src/reconcile/observed.js'
 import type { SimEngine } from './sim-engine.js'
@@ -76,7 +77,7 @@ export class SimAgent implements NodeWorker {
       const nudges = new NudgeQueue((resources, why) => resources.forEach((r) => options.nudge(r, why)))
       const prober = new Prober({
         clock: nodeClock,
-        run: async (address) => {
+        run: async ({ address }) => {
           await nodeClock.sleep(options.probeMs())
           return options.engine.answers(address) ? { ok: true, message: 'answers' } : { ok: false, message: 'does not answer' }
         },
@@ -131,6 +132,7 @@ export class SimAgent implements NodeWorker {
         resolver,
         network: networkOver(engine),
         pulls: { admit: () => undefined, pulled: () => undefined },
+        ...controlPlaneOf(process, nodeClock),
         clock: nodeClock,
       })
       const gate = new ActionGate({
@@ -152,6 +154,7 @@ export class SimAgent implements NodeWorker {
           count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))),
         } as ConnectionCounter,
         resolver,
+        told,
         span,
         clock: nodeClock,
         clockOffsetMs: () => -skewMs,
@@ -227,6 +230,16 @@ export class SimAgent implements NodeWorker {
       clock.after(ms, again)
     }
     clock.after(ms, again)
+  }
+}
+
+/** As src/agent/control-plane.ts asks it: it has every secret, and keeps whatever it is given. */
+function controlPlaneOf(process: SimProcess, clock: Clock): Pick<ExecutorPorts, 'secrets' | 'credentials' | 'artifacts'> {
+  const answered = <T>(value: T): Promise<T> => process.receives(clock.sleep(1).then(() => value))
+  return {
+    secrets: { values: (_, refs) => answered(new Map(refs.map((ref) => [secretKey(ref), `value of ${secretKey(ref)}`]))) },
+    credentials: { credential: () => answered({ host: 'registry.test', username: 'node', password: 'open' }) },
+    artifacts: { put: (content) => answered(createHash('sha256').update(content).digest('hex')) },
   }
 }
 

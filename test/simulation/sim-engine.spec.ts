@@ -34,6 +34,14 @@ engineContract('the simulation', async () => {
       const container = engine.byName(name)
       if (container) engine.byHand.pause(container)
     },
+    readFile: async (name, path) => {
+      const file = engine.byName(name)?.files.get(path)
+      return file ? { content: file.content.toString(), mode: file.mode } : null
+    },
+    envOf: async (name) => engine.byName(name)?.env ?? [],
+    makeVolume: async (volume, labels) => void engine.volumes.set(volume, labels),
+    volumeLabels: async (volume) => engine.volumes.get(volume) ?? null,
+    hostPaths: { folder: '/srv', device: '/dev/fuse' },
     removeNetwork: () => engine.removeNetwork(),
     dispose: async () => {
       running = false

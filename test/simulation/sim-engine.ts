@@ -2,11 +2,17 @@ import {
   EngineFailure,
   type EngineContainer,
   type EngineEvent,
+  type EngineFile,
   type EngineInfo,
   type EngineNetwork,
+  type LogLine,
+  type LogOptions,
+  type SecretValues,
 } from '../../src/adapters/docker/engine.js'
-import type { ContainerSummary, NodeEngine } from '../../src/adapters/docker/node-engine.js'
-import type { ContainerSpec, PublishedPort, RestartPolicy } from '../../src/reconcile/action.js'
+import { toCreateBody, volumeLabels } from '../../src/adapters/docker/create-body.js'
+import type { ContainerSummary, ExecResult, NodeEngine } from '../../src/adapters/docker/node-engine.js'
+import type { ContainerSpec, PublishedPort, ResourceLimits, RestartPolicy } from '../../src/reconcile/action.js'
+import { belongsTo, ownerOf } from '../../src/reconcile/labels.js'
 import type { ContainerState } from '../../src/reconcile/observed.js'
 import type { Random } from './random.js'
 import { allImages, repositoryOf, type SimImage } from './sim-images.js'
@@ -27,6 +33,13 @@ export interface SimContainer {
   /** Asked for at its creation. */
   address: string | null
   ports: PublishedPort[]
+  /** `NAME=value`, secrets among them. */
+  env: string[]
+  devices: string[]
+  limits: ResourceLimits
+  /** By path. */
+  files: Map<string, EngineFile>
+  lines: LogLine[]
   /** Id of the network that it is on; a new one of the same name is another. null = some other network. */
   network: number | null
   /** A person or the engine's API stopped it: the restart policy is off. */
@@ -72,6 +85,8 @@ interface Subscription {
 
 const restartFirstMs = 100
 const restartLongestMs = 60_000
+/** More than a modelled machine has. */
+const cpusMost = 64
 
 /** A model of one Docker engine and the programs in its containers. */
 export class SimEngine implements NodeEngine {
@@ -80,6 +95,10 @@ export class SimEngine implements NodeEngine {
   readonly localImages = new Set<SimImage>()
   /** Ports that processes outside Docker hold. */
   readonly heldPorts = new Set<number>()
+  /** Labels of the volumes by name. */
+  readonly volumes = new Map<string, Record<string, string>>()
+  /** Folders and devices of the machine that bind mounts and devices find. */
+  readonly hostPaths = new Set(['/srv', '/dev/fuse'])
   up = true
   /** Id of the node's network; 0 = there is none. */
   private network = 0
@@ -131,30 +150,47 @@ export class SimEngine implements NodeEngine {
     })
   }
 
-  async create(spec: ContainerSpec): Promise<{ id: string }> {
+  async create(spec: ContainerSpec, network: EngineNetwork, secrets?: SecretValues): Promise<{ id: string }> {
     this.witness.asked('create', null, spec.name)
+    const { Env = [] } = toCreateBody(spec, network, secrets)
     const { made } = await this.call(() => {
+      this.requireMounts(spec)
       const taken = this.byName(spec.name)?.id ?? (this.reserved.has(spec.name) ? 'not seen yet' : undefined)
       if (taken)
         throw new EngineFailure('NameTaken', `the container name "/${spec.name}" is already in use by container "${taken}"`, true)
       const image = this.local(spec.image)
       if (!image) throw new EngineFailure('ImageMissing', `No such image: ${spec.image}`, true)
       if (!this.network) throw new EngineFailure('NetworkMissing', 'network not found', true)
-      return { made: this.make(spec, image) }
+      for (const { kind, source } of spec.mounts)
+        if (kind === 'volume' && !this.volumes.has(source)) this.volumes.set(source, volumeLabels(spec, source))
+      return { made: this.make(spec, image, Env) }
     })
     const id = await made
     if (id === null) throw this.unreachable()
     return { id }
   }
 
+  private requireMounts({ mounts, resources, labels }: ContainerSpec): void {
+    for (const { kind, source } of mounts) {
+      const owner = this.volumes.get(source)
+      if (kind === 'volume' && owner && !belongsTo(owner, ownerOf({ labels })))
+        throw new EngineFailure('VolumeForeign', `the volume ${source} is somebody else's`, false)
+      if (kind === 'bind' && !this.hostPaths.has(source))
+        throw new EngineFailure('BindSourceMissing', `bind source path does not exist: ${source}`, true)
+    }
+    if ((resources.nanoCpus ?? 0) > cpusMost * 1e9)
+      throw new EngineFailure('ResourcesNotApplied', `Range of CPUs is from 0.01 to ${cpusMost}.00`, false)
+  }
+
   /** The name is taken at once; the container is there for others to see a moment later, whoever may wait for it. */
-  private async make(spec: ContainerSpec, image: SimImage): Promise<string | null> {
+  private async make(spec: ContainerSpec, image: SimImage, env: string[]): Promise<string | null> {
     const life = this.life
     this.reserved.add(spec.name)
     await this.clock.sleep(this.faults.creationMs())
     this.reserved.delete(spec.name)
     if (this.life !== life) return null
     const container = this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts, true)
+    Object.assign(container, { env, limits: spec.resources, devices: spec.devices.map((d) => d.source) })
     const exitCode = spec.env.find(([name]) => name === 'EXIT_CODE')?.[1]
     if (exitCode !== undefined)
       container.image = { ...image, behaviour: { ...image.behaviour, exitAfterMs: 1, exitCode: Number(exitCode) } }
@@ -234,6 +270,35 @@ export class SimEngine implements NodeEngine {
     })
   }
 
+  async setResources(nameOrId: string, { memoryBytes, nanoCpus }: ResourceLimits): Promise<void> {
+    this.witness.asked('policy', this.find(nameOrId) ?? null, nameOrId)
+    await this.call(() => {
+      const container = this.mustFind(nameOrId)
+      if ((nanoCpus ?? 0) > cpusMost * 1e9)
+        throw new EngineFailure('ResourcesNotApplied', `Range of CPUs is from 0.01 to ${cpusMost}.00`, false)
+      container.limits = {
+        memoryBytes: memoryBytes ?? container.limits.memoryBytes,
+        nanoCpus: nanoCpus ?? container.limits.nanoCpus,
+      }
+      this.tell(container, 'update')
+    })
+  }
+
+  putFiles(nameOrId: string, files: EngineFile[]): Promise<void> {
+    return this.call(() => {
+      const container = this.mustFind(nameOrId)
+      for (const file of files) container.files.set(file.path, file)
+    })
+  }
+
+  exec(nameOrId: string): Promise<ExecResult> {
+    return this.call(() => ({ execId: 'none', exitCode: this.mustFind(nameOrId).answering ? 0 : 1, output: '' }))
+  }
+
+  execRuns(): Promise<boolean> {
+    return Promise.resolve(false)
+  }
+
   imageId(reference: string): Promise<string | null> {
     return this.call(() => this.local(reference)?.id ?? null)
   }
@@ -295,15 +360,19 @@ export class SimEngine implements NodeEngine {
     })
   }
 
-  logs(): Promise<void> {
-    return Promise.resolve()
+  /** To the present end only. */
+  logs(nameOrId: string, { tail }: LogOptions, onLine: (line: LogLine) => void): Promise<void> {
+    return this.call(() => {
+      const { lines } = this.mustFind(nameOrId)
+      for (const line of lines.slice(Math.max(0, lines.length - (tail ?? lines.length)))) onLine(line)
+    })
   }
 
   logBatches(): Promise<void> {
     return Promise.resolve()
   }
 
-  exec(): Promise<never> {
+  openExec(): Promise<never> {
     return Promise.reject(new EngineFailure('EngineError', 'a simulated container has no processes', false))
   }
 
@@ -488,6 +557,7 @@ export class SimEngine implements NodeEngine {
       restartCount: c.restartCount,
       restartPolicy: c.restartPolicy,
       address: c.address,
+      limits: { ...c.limits },
     }
   }
 
@@ -514,6 +584,11 @@ export class SimEngine implements NodeEngine {
       restartPolicy,
       address,
       ports,
+      env: [],
+      devices: [],
+      limits: { memoryBytes: null, nanoCpus: null },
+      files: new Map(),
+      lines: [],
       network: ours ? this.network : null,
       stoppedOnPurpose: false,
       stopping: false,
@@ -549,6 +624,8 @@ export class SimEngine implements NodeEngine {
       if (other || this.heldPorts.has(hostPort))
         throw new EngineFailure('PortTaken', `Bind for 127.0.0.1:${hostPort} failed: port is already allocated`, true)
     }
+    const missing = container.devices.find((device) => !this.hostPaths.has(device))
+    if (missing) throw new EngineFailure('DeviceMissing', `error gathering device information: "${missing}"`, true)
     if (behaviour.commandNotFound) {
       container.exitCode = 127
       throw new EngineFailure('CommandNotFound', 'exec: "nothing": executable file not found in $PATH', false)
@@ -560,6 +637,7 @@ export class SimEngine implements NodeEngine {
     container.oomKilled = false
     container.stopping = false
     container.answering = false
+    this.say(container, 'started')
     this.tell(container, 'start')
     if (behaviour.readyAfterMs !== null)
       this.later(container, behaviour.readyAfterMs, () => {
@@ -621,6 +699,12 @@ export class SimEngine implements NodeEngine {
     container.answering = false
     container.stopping = false
     container.finishedAt = this.nodeNow()
+    this.say(container, `ended with ${code}`)
+  }
+
+  private say({ lines }: SimContainer, text: string): void {
+    lines.push({ stream: 'stderr', at: new Date(this.nodeNow()).toISOString(), text })
+    if (lines.length > 100) lines.shift()
   }
 
   private wantsRestart(container: SimContainer): boolean {

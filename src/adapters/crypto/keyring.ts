@@ -28,8 +28,7 @@ export class Keyring {
 
   /** The text of a new key file with one random key. */
   static generate(): string {
-    const id = `k${randomBytes(6).toString('hex')}`
-    return `${JSON.stringify({ current: id, keys: { [id]: randomBytes(keyBytes).toString('base64url') } }, null, 2)}\n`
+    return textOf(...newKey(), new Map())
   }
 
   /** Fails with a sentence that holds no part of the text. */
@@ -46,6 +45,21 @@ export class Keyring {
 
   has(keyId: string): boolean {
     return this.keys.has(keyId)
+  }
+
+  /** Keys that still open what they sealed, and seal nothing any more: more than none while a rotation is under way. */
+  get oldKeyIds(): string[] {
+    return [...this.keys.keys()].filter((id) => id !== this.currentKeyId)
+  }
+
+  /** The text of a key file with a new key that seals from now on, beside all that are there. */
+  rotated(): string {
+    return textOf(...newKey(), this.keys)
+  }
+
+  /** The text of a key file with nothing but the key that seals. */
+  withoutOldKeys(): string {
+    return textOf(this.currentKeyId, this.key(this.currentKeyId), new Map())
   }
 
   /** `place` is bound into the tag: a sealed value that is moved to another place does not open there. */
@@ -75,6 +89,15 @@ export class Keyring {
     if (!key) throw new Error(`the key file has no key ${keyId}`)
     return key
   }
+}
+
+function newKey(): [id: string, key: Buffer] {
+  return [`k${randomBytes(6).toString('hex')}`, randomBytes(keyBytes)]
+}
+
+function textOf(current: string, key: Buffer, others: ReadonlyMap<string, Buffer>): string {
+  const keys = Object.fromEntries([...others, [current, key] as const].map(([id, k]) => [id, k.toString('base64url')]))
+  return `${JSON.stringify({ current, keys }, null, 2)}\n`
 }
 
 function jsonOf(text: string): unknown {

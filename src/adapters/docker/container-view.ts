@@ -20,6 +20,8 @@ export function toEngineContainer(info: ContainerInspectInfo): EngineContainer {
     restartCount: info.RestartCount,
     restartPolicy: host.RestartPolicy?.Name || 'no',
     address: addressOf(info),
+    // The engine says 0 for no limit.
+    limits: { memoryBytes: host.Memory || null, nanoCpus: host.NanoCpus || null },
   }
 }
 

@@ -44,6 +44,57 @@ describe('toCreateBody', () => {
     expect(body).not.toHaveProperty('Hostname')
   })
 
+  it('a secret for a name that env has too -> the secret alone', () => {
+    const secretEnv = [{ name: 'KEY', secret: { secret: 'key', version: 3 } }]
+    const given = spec({
+      env: [
+        ['KEY', 'open'],
+        ['A', 'b'],
+      ],
+      secretEnv,
+    })
+    expect(toCreateBody(given, network, new Map([['key@3', ' $v ']])).Env).toEqual(['A=b', 'KEY= $v '])
+    expect(() => toCreateBody(given, network)).toThrow('key@3')
+  })
+
+  it('mounts, memory, devices, user and limits -> in the words of the engine, with the volume named after its owner', () => {
+    const labels = { 'evenkeel.instance': 'i', 'evenkeel.kind': 'application', 'evenkeel.resource': 'app_a' }
+    const body = toCreateBody(
+      spec({
+        labels,
+        user: '1000:1000',
+        mounts: [
+          { kind: 'volume', source: 'ek-i-app_a-data', target: '/data', readOnly: false },
+          { kind: 'bind', source: '/srv', target: '/host', readOnly: true },
+        ],
+        tmpfs: [{ target: '/t', sizeBytes: 4096 }],
+        shmBytes: 65_536,
+        devices: [{ source: '/dev/fuse', target: '/dev/fuse', permissions: 'rw' }],
+        resources: { memoryBytes: 7_000_000, nanoCpus: 500_000_000 },
+      }),
+      network,
+    )
+    expect(body.User).toBe('1000:1000')
+    expect(body.HostConfig).toMatchObject({
+      Mounts: [
+        {
+          Type: 'volume',
+          Source: 'ek-i-app_a-data',
+          Target: '/data',
+          ReadOnly: false,
+          VolumeOptions: { Labels: { ...labels, 'evenkeel.volume': 'data' } },
+        },
+        { Type: 'bind', Source: '/srv', Target: '/host', ReadOnly: true },
+        { Type: 'tmpfs', Target: '/t', TmpfsOptions: { SizeBytes: 4096 } },
+      ],
+      ShmSize: 65_536,
+      Devices: [{ PathOnHost: '/dev/fuse', PathInContainer: '/dev/fuse', CgroupPermissions: 'rw' }],
+      Memory: 7_000_000,
+      MemorySwap: 7_000_000,
+      NanoCpus: 500_000_000,
+    })
+  })
+
   it('one container port on two host ports -> both bindings', () => {
     const port = { containerPort: 80, hostAddress: '127.0.0.1', protocol: 'tcp' }
     const body = toCreateBody(

@@ -1,22 +1,35 @@
 import type Docker from 'dockerode'
 import type { ContainerInspectInfo } from 'dockerode'
-import type { ContainerSpec, RestartPolicy } from '../../reconcile/action.js'
+import type { ContainerSpec, ResourceLimits, RestartPolicy } from '../../reconcile/action.js'
+import { belongsTo, label, ownerOf } from '../../reconcile/labels.js'
 import { withTag } from '../../reconcile/name.js'
 import { toEngineContainer, toState } from './container-view.js'
-import { endpointIn, logConfig, toCreateBody } from './create-body.js'
+import { endpointIn, limitsIn, logConfig, toCreateBody } from './create-body.js'
 import { DockerClient } from './docker-client.js'
 import { statusOf } from './engine-failures.js'
-import { EngineFailure, type EngineContainer, type EngineEvent, type EngineInfo, type EngineNetwork } from './engine.js'
 import { DockerExec } from './docker-exec.js'
+import {
+  EngineFailure,
+  type EngineContainer,
+  type EngineEvent,
+  type EngineFile,
+  type EngineInfo,
+  type EngineNetwork,
+  type LogLine,
+  type LogOptions,
+  type RegistryAuth,
+  type SecretValues,
+} from './engine.js'
 import { readEvents } from './event-stream.js'
+import { killExec } from './exec-process.js'
+import { readOutput } from './exec-stream.js'
 import { readLogLines } from './log-stream.js'
 import { checkNetwork, networkBody } from './network-body.js'
 import type {
   ContainerSummary,
   EngineExec,
+  ExecResult,
   ExecSpec,
-  LogLine,
-  LogOptions,
   NodeEngine,
   SystemContainerSpec,
   SystemNetwork,
@@ -24,12 +37,15 @@ import type {
 import { portHolder } from './port-holder.js'
 import { readProgress } from './pull-stream.js'
 import { matchingDigest, repositoryOf } from './reference.js'
+import { tarOf } from './tar.js'
 
 const readMs = 10_000
 const changeMs = 60_000
 const removeMs = 120_000
 /** Beyond the grace of a stop: killing and releasing network and mounts takes the engine time of its own. */
 const stopMarginMs = 60_000
+/** What a probe's command writes beyond this is not kept. */
+const outputBytesMost = 16 * 1024
 
 /** Kinds of event that change what `list` says; the engine's exec and health-check noise is left out at the source. */
 const eventKinds = ['create', 'start', 'die', 'destroy', 'oom', 'pause', 'unpause', 'rename', 'update', 'restart', 'stop']
@@ -96,8 +112,28 @@ export class DockerodeEngine implements NodeEngine {
     return info && toEngineContainer(info)
   }
 
-  create(spec: ContainerSpec, network: EngineNetwork): Promise<{ id: string }> {
-    return this.createFrom(toCreateBody(spec, network))
+  async create(spec: ContainerSpec, network: EngineNetwork, secrets?: SecretValues): Promise<{ id: string }> {
+    const body = toCreateBody(spec, network, secrets)
+    for (const { kind, source } of spec.mounts) if (kind === 'volume') await this.requireOwnVolume(source, spec)
+    return this.createFrom(body)
+  }
+
+  /** A missing one is made together with the container; one that is there and not its owner's is never mounted. */
+  private async requireOwnVolume(name: string, spec: ContainerSpec): Promise<void> {
+    const found = await this.absentAsNull(this.client.call('read', readMs, (d) => d.getVolume(name).inspect()))
+    if (!found || belongsTo(found.Labels, ownerOf(spec))) return
+    const holder = found.Labels?.[label.resource]
+    const whose = holder ? `belongs to ${found.Labels[label.kind]} ${holder}` : 'is not from Evenkeel'
+    throw new EngineFailure('VolumeForeign', `the volume ${name} ${whose}; it is not used`, false)
+  }
+
+  async putFiles(nameOrId: string, files: EngineFile[]): Promise<void> {
+    const archive = tarOf(files, Math.floor(Date.now() / 1000))
+    // A file never takes the place of a folder.
+    const options = { path: '/', noOverwriteDirNonDir: '1' }
+    await this.client.call('change', changeMs, (d, abortSignal) =>
+      d.getContainer(nameOrId).putArchive(archive, { ...options, abortSignal } as { path: string }),
+    )
   }
 
   createSystem(spec: SystemContainerSpec, network: SystemNetwork): Promise<{ id: string }> {
@@ -158,6 +194,29 @@ export class DockerodeEngine implements NodeEngine {
     await this.change('change', changeMs, (d) => d.getContainer(nameOrId).update({ RestartPolicy: { Name: policy } }), [])
   }
 
+  async setResources(nameOrId: string, limits: ResourceLimits): Promise<void> {
+    await this.change('change', changeMs, (d) => d.getContainer(nameOrId).update(limitsIn(limits)), [])
+  }
+
+  async exec(nameOrId: string, command: string[], timeoutMs: number): Promise<ExecResult> {
+    const deadline = Date.now() + timeoutMs
+    const options = { Cmd: command, AttachStdout: true, AttachStderr: true }
+    const exec = await this.client.call('read', readMs, (d) => d.getContainer(nameOrId).exec(options))
+    const stream = await this.client.call('read', readMs, () => exec.start({}))
+    const late = setTimeout(() => stream.destroy(), Math.max(0, deadline - Date.now()))
+    const output = await readOutput(stream, outputBytesMost).catch(() => null)
+    clearTimeout(late)
+    const { Running, ExitCode, Pid, ContainerID } = await this.client.call('read', readMs, () => exec.inspect())
+    if (!Running && output !== null) return { execId: exec.id, exitCode: ExitCode, output }
+    if (Running) await killExec(Pid, ContainerID)
+    return { execId: exec.id, exitCode: null, output: output ?? '' }
+  }
+
+  async execRuns(execId: string): Promise<boolean> {
+    const found = await this.absentAsNull(this.client.call('read', readMs, (d) => d.getExec(execId).inspect()))
+    return found?.Running === true
+  }
+
   async imageId(reference: string): Promise<string | null> {
     return (await this.image(reference))?.Id ?? null
   }
@@ -171,12 +230,12 @@ export class DockerodeEngine implements NodeEngine {
     return this.absentAsNull(this.client.call('read', readMs, (d) => d.getImage(reference).inspect()))
   }
 
-  async remoteDigest(reference: string, signal: AbortSignal): Promise<string> {
+  async remoteDigest(reference: string, signal: AbortSignal, auth?: RegistryAuth | null): Promise<string> {
     const image = withTag(reference)
     const info = (await this.client.call(
       'registry',
       changeMs,
-      (d, abortSignal) => d.getImage(image).distribution({ abortSignal }),
+      (d, abortSignal) => d.getImage(image).distribution({ abortSignal, ...authIn(auth) }),
       signal,
     )) as {
       Descriptor: { digest: string }
@@ -184,12 +243,12 @@ export class DockerodeEngine implements NodeEngine {
     return `${repositoryOf(image)}@${info.Descriptor.digest}`
   }
 
-  async pull(reference: string, signal: AbortSignal): Promise<void> {
+  async pull(reference: string, signal: AbortSignal, auth?: RegistryAuth | null): Promise<void> {
     // Bounded by its caller's signal alone: nobody knows how long an image may take.
     await this.client.call(
       'registry',
       24 * 3_600_000,
-      async (d, abortSignal) => readProgress(await d.pull(withTag(reference), { abortSignal }), abortSignal),
+      async (d, abortSignal) => readProgress(await d.pull(withTag(reference), { abortSignal, ...authIn(auth) }), abortSignal),
       signal,
     )
     if ((await this.imageId(reference)) === null) {
@@ -267,7 +326,7 @@ export class DockerodeEngine implements NodeEngine {
     await readLogLines(stream, info.Config.Tty === true, onLines, signal)
   }
 
-  async exec(nameOrId: string, spec: ExecSpec): Promise<EngineExec> {
+  async openExec(nameOrId: string, spec: ExecSpec): Promise<EngineExec> {
     const exec = await this.client.call('change', changeMs, (d) =>
       d.getContainer(nameOrId).exec({
         Cmd: spec.command,
@@ -340,6 +399,11 @@ export class DockerodeEngine implements NodeEngine {
     if (container) return `container ${(container.Names[0] ?? container.Id).replace(/^\//, '')}`
     return portHolder(port)
   }
+}
+
+/** Travels in a header of its own, never in a URL. */
+function authIn(auth: RegistryAuth | null | undefined): { authconfig?: RegistryAuth } {
+  return auth ? { authconfig: auth } : {}
 }
 
 function toFilter(labels: Record<string, string>): string[] {

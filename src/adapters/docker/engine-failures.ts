@@ -74,6 +74,20 @@ const rules: Rule[] = [
   { when: /address already in use/i, calls: ['create', 'start'], reason: 'AddressInUse', retryable: true },
   { when: /network \S+ not found/i, calls: ['create', 'start'], reason: 'NetworkMissing', retryable: true },
   {
+    when: /bind source path does not exist|error mounting "/i,
+    calls: ['create', 'start'],
+    reason: 'BindSourceMissing',
+    retryable: true,
+  },
+  { when: /gathering device information/i, calls: ['create', 'start'], reason: 'DeviceMissing', retryable: true },
+  { when: /unable to find (user|group) /i, calls: ['start'], reason: 'UserNotFound', retryable: false },
+  {
+    when: /range of CPUs is from|minimum memory limit allowed/i,
+    calls: ['create', 'change'],
+    reason: 'ResourcesNotApplied',
+    retryable: false,
+  },
+  {
     when: /executable file not found|no such file or directory|exec: .*permission denied|exec format error/i,
     calls: ['start'],
     reason: 'CommandNotFound',

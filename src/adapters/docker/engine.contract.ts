@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { containerSpecSchema, type ContainerSpec } from '../../reconcile/action.js'
-import type { Engine, EngineEvent, EngineNetwork } from './engine.js'
+import { label } from '../../reconcile/labels.js'
+import type { Engine, EngineEvent, EngineFile, EngineNetwork, LogLine } from './engine.js'
 
 /** One engine with what the suite needs around it. Everything that it makes is removed by `dispose`. */
 export interface EngineUnderTest {
@@ -21,6 +22,14 @@ export interface EngineUnderTest {
   /** As a person would: behind the engine's back. */
   pause(name: string): Promise<void>
   removeNetwork(): Promise<void>
+  /** What a program in the container would read; null = there is no such file. */
+  readFile(container: string, path: string): Promise<{ content: string; mode: number } | null>
+  envOf(container: string): Promise<string[]>
+  makeVolume(name: string, labels: Record<string, string>): Promise<void>
+  /** Labels of a volume; null = there is none. */
+  volumeLabels(name: string): Promise<Record<string, string> | null>
+  /** A folder and a device that the machine has. */
+  hostPaths: { folder: string; device: string }
   dispose(): Promise<void>
 }
 
@@ -207,6 +216,122 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       await expect(engine.pull(world.unreachableImage, signal)).rejects.toEqual(failure('RegistryUnreachable', true))
     })
 
+    it('secrets -> in the environment byte for byte, in place of an entry of the same name, and nowhere in the labels', async () => {
+      const wanted = spec({
+        env: [
+          ['PLAIN', 'a b'],
+          ['KEY', 'open'],
+        ],
+        secretEnv: [{ name: 'KEY', secret: { secret: 'key', version: 2 } }],
+      })
+      const value = '$x "q" #\n\té=%'
+      await engine.create(wanted, world.network, new Map([['key@2', value]]))
+      const env = await world.envOf(wanted.name)
+      expect(env).toEqual(expect.arrayContaining(['PLAIN=a b', `KEY=${value}`]))
+      expect(env.filter((e) => e.startsWith('KEY='))).toHaveLength(1)
+      expect(JSON.stringify((await engine.inspect(wanted.name))?.labels)).not.toContain('$x')
+    })
+
+    it('files put into a container that never ran -> there with their modes, replaced when put again', async () => {
+      const made = await create()
+      const owner = { uid: 0, gid: 0 }
+      const long = `/srv/${'folder/'.repeat(20)}${'é'.repeat(40)}`
+      const file = (path: string, mode: number, content: string): EngineFile => ({
+        path,
+        mode,
+        owner,
+        content: Buffer.from(content),
+      })
+      await engine.putFiles(made.name, [
+        file('/etc/app/conf', 0o640, 'first'),
+        file(long, 0o644, ''),
+        file('/run.sh', 0o755, '#!'),
+      ])
+      await engine.putFiles(made.name, [file('/etc/app/conf', 0o600, 'second')])
+      await engine.start(made.name)
+      expect(await world.readFile(made.name, '/etc/app/conf')).toEqual({ content: 'second', mode: 0o600 })
+      expect(await world.readFile(made.name, '/run.sh')).toEqual({ content: '#!', mode: 0o755 })
+      expect(await world.readFile(made.name, long)).toEqual({ content: '', mode: 0o644 })
+      expect(await world.readFile(made.name, '/none')).toBeNull()
+      await expect(engine.putFiles('ek-no-such-container', [])).rejects.toEqual(failure('NotFound', true))
+    })
+
+    it('a volume -> made with its owner in the labels, kept when the container goes, mounted again', async () => {
+      const name = `ek-contract-volume-${process.pid}-${++serial}`
+      const owned: Record<string, string> = { ...world.labels, [label.kind]: 'application', [label.resource]: 'app_a' }
+      const mounts = [{ kind: 'volume' as const, source: name, target: '/data', readOnly: false }]
+      const made = await create({ labels: owned, mounts })
+      const labels = await world.volumeLabels(name)
+      expect(labels).toEqual({ ...owned, [label.volume]: name })
+      await engine.start(made.name)
+      await engine.remove(made.name, true)
+      expect(await world.volumeLabels(name)).toEqual(labels)
+      await create({ labels: owned, mounts })
+    })
+
+    it("somebody else's volume -> VolumeForeign, and no container", async () => {
+      const name = `ek-contract-foreign-${process.pid}-${++serial}`
+      await world.makeVolume(name, world.labels)
+      const labels = { ...world.labels, [label.kind]: 'application', [label.resource]: 'app_a' }
+      const wanted = spec({ labels, mounts: [{ kind: 'volume', source: name, target: '/data', readOnly: false }] })
+      await expect(engine.create(wanted, world.network)).rejects.toEqual(failure('VolumeForeign', false))
+      expect(await engine.inspect(wanted.name)).toBeNull()
+    })
+
+    it('a folder or a device that the machine lacks -> its own reason; one that it has -> started', async () => {
+      const bind = (source: string) => ({ kind: 'bind' as const, source, target: '/host', readOnly: true })
+      const device = (source: string) => ({ source, target: '/dev/given', permissions: 'rwm' })
+      await expect(create({ mounts: [bind('/no/such/folder')] })).rejects.toEqual(failure('BindSourceMissing', true))
+      const without = await create({ devices: [device('/dev/no-such-device')] })
+      await expect(engine.start(without.name)).rejects.toEqual(failure('DeviceMissing', true))
+      const { folder, device: present } = world.hostPaths
+      const made = await create({
+        mounts: [bind(folder)],
+        devices: [device(present)],
+        tmpfs: [{ target: '/t', sizeBytes: 65536 }],
+      })
+      await engine.start(made.name)
+      expect((await engine.inspect(made.name))?.state).toBe('running')
+    })
+
+    it('limits -> shown; changed in a running container; more than the machine has -> ResourcesNotApplied', async () => {
+      const [less, more] = [64 * 1024 * 1024, 128 * 1024 * 1024]
+      expect((await engine.inspect((await create()).name))?.limits).toEqual({ memoryBytes: null, nanoCpus: null })
+      const made = await create({ resources: { memoryBytes: less, nanoCpus: null } })
+      await engine.start(made.name)
+      expect((await engine.inspect(made.name))?.limits).toEqual({ memoryBytes: less, nanoCpus: null })
+      await engine.setResources(made.name, { memoryBytes: more, nanoCpus: 100_000_000 })
+      expect((await engine.inspect(made.name))?.limits).toEqual({ memoryBytes: more, nanoCpus: 100_000_000 })
+      await engine.setResources(made.name, { memoryBytes: less, nanoCpus: null })
+      expect((await engine.inspect(made.name))?.limits).toEqual({ memoryBytes: less, nanoCpus: 100_000_000 })
+      const far = { memoryBytes: null, nanoCpus: 1_000_000_000_000_000 }
+      await expect(engine.setResources(made.name, far)).rejects.toEqual(failure('ResourcesNotApplied', false))
+      await expect(create({ resources: far })).rejects.toEqual(failure('ResourcesNotApplied', false))
+      await expect(engine.setResources('ek-no-such-container', far)).rejects.toEqual(
+        expect.objectContaining({ name: 'EngineFailure' }),
+      )
+    })
+
+    it('what a program wrote -> its lines, the last of them when only those are wanted', async () => {
+      const made = await create({ env: world.exitingEnv(3) })
+      await engine.start(made.name)
+      await until(async () => (await engine.inspect(made.name))?.state === 'exited')
+      const read = async (tail: number | null) => {
+        const lines: LogLine[] = []
+        await engine.logs(
+          made.name,
+          { follow: false, tail, sinceMs: null },
+          (line) => lines.push(line),
+          new AbortController().signal,
+        )
+        return lines
+      }
+      const all = await read(null)
+      expect(all.length).toBeGreaterThan(0)
+      expect(await read(1)).toEqual(all.slice(-1))
+      expect(Date.parse(all[0]?.at ?? '')).not.toBeNaN()
+    })
+
     it('the network twice -> kept; with another subnet -> refused', async () => {
       await engine.ensureNetwork(world.network, world.labels)
       await expect(engine.ensureNetwork({ ...world.network, subnet: '10.9.0.0/20' }, world.labels)).rejects.toEqual(
@@ -227,14 +352,16 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
     })
 
     it('events -> of these labels only, with name and time; told again from an earlier time on', async () => {
-      const from = Date.now() / 1000 - 0.001
+      const from = Date.now() / 1000 - 0.1
       const heard: EngineEvent[] = []
       const stop = new AbortController()
       const listening = engine.events(world.labels, from, (event) => heard.push(event), stop.signal)
       const made = await create()
       await engine.start(made.name)
       await engine.remove(made.name, true)
-      const mine = () => heard.filter((e) => e.containerId === made.id)
+      // By their stamps: an older one may come a moment after a younger one.
+      const mine = () =>
+        heard.filter((e) => e.containerId === made.id).sort((a, b) => Number(BigInt(a.timeNano) - BigInt(b.timeNano)))
       await until(async () => mine().some((e) => e.action === 'destroy'))
       const actions = mine().map((e) => e.action)
       expect(actions.filter((a) => ['create', 'start', 'die', 'destroy'].includes(a))).toEqual([

@@ -1,4 +1,4 @@
-import type { ContainerSpec, RestartPolicy } from '../../reconcile/action.js'
+import type { ContainerSpec, ResourceLimits, RestartPolicy } from '../../reconcile/action.js'
 import type { ContainerState } from '../../reconcile/observed.js'
 
 /**
@@ -11,8 +11,14 @@ export interface Engine {
   list(labels: Record<string, string>): Promise<EngineContainer[]>
   /** By name or id; null when there is none. */
   inspect(nameOrId: string): Promise<EngineContainer | null>
-  /** Creates and does not start. Fails with NameTaken when the name is in use, ImageMissing, AddressInUse… */
-  create(spec: ContainerSpec, network: EngineNetwork): Promise<{ id: string }>
+  /**
+   * Creates and does not start. `secrets` holds a value for each of `spec.secretEnv`, by `secretKey`; files are put in by
+   * `putFiles`. Missing volumes are made with the container's owner in their labels. Fails with NameTaken when the name is
+   * in use, ImageMissing, AddressInUse, VolumeForeign, BindSourceMissing…
+   */
+  create(spec: ContainerSpec, network: EngineNetwork, secrets?: SecretValues): Promise<{ id: string }>
+  /** Writes files into a container, also into one that never ran. Parent folders are made; what stands at a path is replaced. */
+  putFiles(nameOrId: string, files: EngineFile[]): Promise<void>
   /** Starting a running container is success. */
   start(nameOrId: string): Promise<void>
   unpause(nameOrId: string): Promise<void>
@@ -21,14 +27,18 @@ export interface Engine {
   /** Removes a container and its anonymous volumes; an absent one is success. `force` kills a running one. */
   remove(nameOrId: string, force: boolean): Promise<void>
   setRestartPolicy(nameOrId: string, policy: RestartPolicy): Promise<void>
+  /** Changes the limits of a container in place; null leaves one as it is. */
+  setResources(nameOrId: string, limits: ResourceLimits): Promise<void>
+  /** Lines of one container, oldest first; ends with the container unless it is only read to its present end. */
+  logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void>
   /** The local image's id for a reference, id or digest; null when it is not there. */
   imageId(reference: string): Promise<string | null>
   /** Name@digest of a local image, if a registry gave it one. */
   repoDigest(reference: string): Promise<string | null>
   /** Asks the registry for the digest behind a reference. Fails with RegistryUnreachable, ImageNotFound, ImagePullUnauthorized… */
-  remoteDigest(reference: string, signal: AbortSignal): Promise<string>
+  remoteDigest(reference: string, signal: AbortSignal, auth?: RegistryAuth | null): Promise<string>
   /** Returns when the image is here. Cancels with the signal. */
-  pull(reference: string, signal: AbortSignal): Promise<void>
+  pull(reference: string, signal: AbortSignal, auth?: RegistryAuth | null): Promise<void>
   /** Makes the node's network when it is missing; an existing one with the same name and subnet is kept. */
   ensureNetwork(network: EngineNetwork, labels: Record<string, string>): Promise<void>
   /** Subscribes to container events of these labels from `since` (seconds, as Docker takes it) on. Ends when the stream breaks or the signal aborts. */
@@ -63,6 +73,44 @@ export interface EngineContainer {
   restartPolicy: string
   /** IPv4 in the node's network. */
   address: string | null
+  limits: ResourceLimits
+}
+
+/** Secrets' values by `secretKey`: in memory only, and only as long as a container is being made. */
+export type SecretValues = ReadonlyMap<string, string>
+
+/** Who the engine says it is to a registry. */
+export interface RegistryAuth {
+  username: string
+  password: string
+  serveraddress: string
+}
+
+export interface EngineFile {
+  /** Absolute, in the container. */
+  path: string
+  mode: number
+  /** Numbers of the user and group that it belongs to. */
+  owner: { uid: number; gid: number }
+  content: Buffer
+}
+
+export interface LogOptions {
+  follow: boolean
+  tail: number | null
+  /** Milliseconds since the epoch. */
+  sinceMs: number | null
+  /** Finer than `sinceMs` and in its place: seconds and nanoseconds, as `1795969047.971123457`. */
+  since?: string | null
+  /** Absent = both. */
+  streams?: readonly LogLine['stream'][]
+}
+
+export interface LogLine {
+  stream: 'stdout' | 'stderr'
+  /** RFC 3339 with nanoseconds, as the engine keeps it. */
+  at: string
+  text: string
 }
 
 /** The node's bridge. Fixed addresses lie outside `dynamicRange`. */
@@ -100,6 +148,11 @@ export const engineFailureReasons = [
   'NetworkMissing',
   'PortTaken',
   'CommandNotFound',
+  'UserNotFound',
+  'VolumeForeign',
+  'BindSourceMissing',
+  'DeviceMissing',
+  'ResourcesNotApplied',
   'DiskFull',
   'NotFound',
   'EngineError',

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { LogLine } from './node-engine.js'
+import type { LogLine } from './engine.js'
 
 const headerBytes = 8
 /** A container may write gigabytes without a line end; such a line is cut. */
@@ -42,10 +42,22 @@ export async function readLogLines(
   await tell()
 }
 
+/** Takes whole frames off the beginning and answers the rest. */
+export function takeFrames(buffer: Buffer, onFrame: (stderr: boolean, bytes: Buffer) => void): Buffer<ArrayBuffer> {
+  let at = 0
+  while (buffer.length - at >= headerBytes) {
+    const end = at + headerBytes + buffer.readUInt32BE(at + 4)
+    if (end > buffer.length) break
+    onFrame(buffer[at] === 2, buffer.subarray(at + headerBytes, end))
+    at = end
+  }
+  return Buffer.from(buffer.subarray(at))
+}
+
 class LogParser {
   private readonly stdout: LineBuffer
   private readonly stderr: LineBuffer
-  private pending: Buffer | null = null
+  private pending = Buffer.alloc(0)
 
   constructor(
     private readonly tty: boolean,
@@ -57,16 +69,8 @@ class LogParser {
 
   add(chunk: Buffer): void {
     if (this.tty) return this.stdout.add(chunk)
-    const buffer = this.pending ? Buffer.concat([this.pending, chunk]) : chunk
-    let at = 0
-    while (buffer.length - at >= headerBytes) {
-      const end = at + headerBytes + buffer.readUInt32BE(at + 4)
-      if (end > buffer.length) break
-      const target = buffer[at] === 2 ? this.stderr : this.stdout
-      target.addMessage(buffer.subarray(at + headerBytes, end))
-      at = end
-    }
-    this.pending = at < buffer.length ? Buffer.from(buffer.subarray(at)) : null
+    const buffer = this.pending.length > 0 ? Buffer.concat([this.pending, chunk]) : chunk
+    this.pending = takeFrames(buffer, (stderr, bytes) => (stderr ? this.stderr : this.stdout).addMessage(bytes))
   }
 
   end(): void {

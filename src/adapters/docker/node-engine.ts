@@ -1,22 +1,24 @@
 import type { Writable } from 'node:stream'
 import type { ContainerState } from '../../reconcile/observed.js'
-import type { Engine } from './engine.js'
+import type { Engine, LogLine, LogOptions } from './engine.js'
 
 /** What the agent's own upkeep needs beyond the actions' narrow view: no action may depend on it. */
 export interface NodeEngine extends Engine {
   /** One cheap call for any number of containers; `list` costs one more call a container. */
   summaries(labels: Record<string, string>): Promise<ContainerSummary[]>
-  /** Lines of one container, oldest first; ends with the container unless it is only read to its present end. */
-  logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void>
-  /** The same, as many lines at once as one read brings; the next read waits for `onLines`. */
+  /** Runs a command beside the container's own program, as its user, until it ends or `timeoutMs` are over. */
+  exec(nameOrId: string, command: string[], timeoutMs: number): Promise<ExecResult>
+  /** Whether a command that was not waited for any longer still runs. */
+  execRuns(execId: string): Promise<boolean>
+  /** The same as `logs`, as many lines at once as one read brings; the next read waits for `onLines`. */
   logBatches(
     nameOrId: string,
     options: LogOptions,
     onLines: (lines: LogLine[]) => void | Promise<void>,
     signal: AbortSignal,
   ): Promise<void>
-  /** Runs a command in a running container. Fails with NotFound, CommandNotFound, EngineError. */
-  exec(nameOrId: string, spec: ExecSpec): Promise<EngineExec>
+  /** Runs a command for a person, who types and reads while it runs. Fails with NotFound, CommandNotFound, EngineError. */
+  openExec(nameOrId: string, spec: ExecSpec): Promise<EngineExec>
   /** Creates a container of our own on the node, such as its resolver. Fails like `create`. */
   createSystem(spec: SystemContainerSpec, network: SystemNetwork): Promise<{ id: string }>
   /** Ids of all images that any container on this engine uses, ours or not. */
@@ -39,22 +41,12 @@ export interface ContainerSummary {
   upSeconds: number | null
 }
 
-export interface LogOptions {
-  follow: boolean
-  tail: number | null
-  /** Milliseconds since the epoch. */
-  sinceMs: number | null
-  /** Finer than `sinceMs` and in its place: seconds and nanoseconds, as `1795969047.971123457`. */
-  since?: string | null
-  /** Absent = both. */
-  streams?: readonly LogLine['stream'][]
-}
-
-export interface LogLine {
-  stream: 'stdout' | 'stderr'
-  /** RFC 3339 with nanoseconds, as the engine keeps it. */
-  at: string
-  text: string
+export interface ExecResult {
+  execId: string
+  /** null: it did not end in its time. */
+  exitCode: number | null
+  /** The beginning of what it wrote, both streams as they came. */
+  output: string
 }
 
 export interface ExecSpec {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { toEngineEvent } from './event-stream.js'
 import { readLogLines } from './log-stream.js'
-import type { LogLine } from './node-engine.js'
+import type { LogLine } from './engine.js'
 import { readProgress } from './pull-stream.js'
 
 const signal = new AbortController().signal

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { WebSocket } from 'ws'
-import { PeerCalls, type CallFrame, type OutgoingCall } from '../../agent/peer-calls.js'
+import { PeerCalls, type OutgoingCall } from '../../agent/peer-calls.js'
 import { agentFrameSchema, heartbeatStaleMs, type AgentFrame, type ApiFrame } from '../../agent/protocol.js'
+import { CallRefused } from './agent-calls.service.js'
 
 /** What a session does with what its agent says; made by the gateway. */
 export interface SessionHandlers {
@@ -43,7 +44,8 @@ export class AgentSession {
   ) {
     this.calls = new PeerCalls(
       (frame) => this.send(frame),
-      (method, params) => handlers.call(method, params),
+      () => Promise.reject(new Error('calls of agents are served one after another')),
+      'AgentUnreachable',
     )
     socket.on('message', (data) => this.take(String(data)))
     socket.on('close', () => {
@@ -89,7 +91,7 @@ export class AgentSession {
       return
     }
     // Parts of an answer come by the hundred a second and concern nobody else.
-    if (this.greeted && isCallFrame(frame)) return this.calls.take(frame)
+    if (this.greeted && isAnswer(frame)) return this.calls.take(frame)
     this.queue = this.queue
       .then(() => this.answer(frame))
       .catch((error: unknown) =>
@@ -107,8 +109,10 @@ export class AgentSession {
         return this.handlers.nudges(frame)
       case 'inventory':
         return this.handlers.inventory(frame)
+      case 'call':
+        return this.serve(frame)
       default:
-        return this.calls.take(frame)
+        return // of a call from before its hello
     }
   }
 
@@ -119,6 +123,17 @@ export class AgentSession {
     this.send(answer)
   }
 
+  private async serve({ id, method, params }: FrameOf<'call'>): Promise<void> {
+    try {
+      this.send({ type: 'end', id, value: await this.handlers.call(method, params) })
+    } catch (error) {
+      if (error instanceof CallRefused) return void this.send({ type: 'error', id, reason: error.reason, message: error.message })
+      // What failed by itself may name hosts, statements or values: only our own log is to have that.
+      this.log.error({ err: error, node: this.node.id, method }, "an agent's call failed")
+      this.send({ type: 'error', id, reason: 'CallFailed', message: `${method} failed inside the API; its log has the reason` })
+    }
+  }
+
   /** A connection over which nothing comes is not kept: its agent has long dialled another one. */
   private heard(): void {
     clearTimeout(this.silence)
@@ -127,8 +142,8 @@ export class AgentSession {
   }
 }
 
-function isCallFrame(frame: AgentFrame): frame is CallFrame {
-  return ['call', 'input', 'cancel', 'chunk', 'end', 'error'].includes(frame.type)
+function isAnswer(frame: AgentFrame): frame is FrameOf<'chunk' | 'end' | 'error'> {
+  return frame.type === 'chunk' || frame.type === 'end' || frame.type === 'error'
 }
 
 function frameOf(text: string): AgentFrame | null {

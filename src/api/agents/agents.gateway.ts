@@ -5,12 +5,12 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { hashToken, looksLikeToken } from '../../adapters/crypto/token.js'
 import type { OutgoingCall } from '../../agent/peer-calls.js'
-import { apiMethods, protocolVersion, type agentMethods } from '../../agent/protocol.js'
-import { ArtifactRepository } from '../../persistence/artifact.repository.js'
+import { protocolVersion, type agentMethods } from '../../agent/protocol.js'
 import { NodeRepository } from '../../persistence/node.repository.js'
 import { ResourceRepository } from '../../persistence/resource.repository.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import { Nudger } from '../nudge/nudger.service.js'
+import { AgentCalls } from './agent-calls.service.js'
 import { AgentSession, closeCode, type FrameOf, type Refusal, type SessionHandlers } from './agent-session.js'
 import { Inventory } from './inventory.service.js'
 import { KeepImages } from './keep-images.service.js'
@@ -33,7 +33,7 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
     @Inject(NodeRepository) private readonly nodes: NodeRepository,
     @Inject(ResourceRepository) private readonly resources: ResourceRepository,
-    @Inject(ArtifactRepository) private readonly artifacts: ArtifactRepository,
+    @Inject(AgentCalls) private readonly calls: AgentCalls,
     @Inject(Inventory) private readonly inventory: Inventory,
     @Inject(KeepImages) private readonly keepImages: KeepImages,
     @Inject(Nudger) private readonly nudger: Nudger,
@@ -100,7 +100,7 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
       heartbeat: (frame) => this.heartbeat(node, frame),
       nudges: (frame) => this.nudges(frame),
       inventory: (frame) => this.inventory.record(node, frame.resources),
-      call: (method, params) => this.serve(method, params),
+      call: (method, params) => this.calls.serve(node, method, params),
     }
   }
 
@@ -133,14 +133,6 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
     const known = await this.resources.addressesOf([...new Set(resources.map((r) => r.resource))])
     this.options.log.debug({ why, resources: known.map((k) => k.id) }, 'an agent nudges')
     this.nudger.allSoon(known)
-  }
-
-  private async serve(method: string, params: unknown): Promise<unknown> {
-    if (method !== 'artifact') throw new Error(`this API serves no calls named ${method}`)
-    const { sha256 } = apiMethods.artifact.parse(params)
-    const content = await this.artifacts.get(sha256)
-    if (!content) throw new Error(`there is no artifact ${sha256}`)
-    return Buffer.from(content).toString('base64')
   }
 }
 

@@ -9,6 +9,7 @@ import type { UserErrorValue } from '../graphql/user-error.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
 import { ApplicationPlanPayload, type ApplicationCode } from './application.payload.js'
 import { changeOf, checkCreate } from './application.resolver.js'
+import { referenceErrors } from './reference-errors.js'
 import { PreviewUnavailable, type PreviewRequest, type PreviewResult } from './preview.port.js'
 
 type ApplicationError = UserErrorValue<ApplicationCode>
@@ -41,6 +42,9 @@ export class ApplicationPlanResolver {
       return refused([{ field: null, message: 'give either `id` (with `changes` or without) or `input`', code: 'INVALID' }])
     const asked = input ? await newOne(input, context) : await existing(id ?? '', changes, context)
     if ('errors' in asked) return refused(asked.errors)
+    const { projectId, spec } = asked.request
+    const unknown = input || changes ? await referenceErrors(this.options.database, projectId, spec) : null
+    if (unknown) return refused(input ? unknown : unknown.map(inChanges))
     return { plan: await this.preview(asked.request), userErrors: [] }
   }
 
@@ -79,7 +83,7 @@ async function existing(
   const { name, ...patch } = changes ?? {}
   const changed = changeOf(name, patch)(row.spec, row)
   if ('refused' in changed)
-    return { errors: changed.refused.map((e) => ({ ...e, field: e.field && ['changes', ...e.field.slice(1)] })) }
+    return { errors: changed.refused.map(inChanges) }
   const project = await loaders.project.load(row.projectId)
   return {
     request: {
@@ -90,6 +94,11 @@ async function existing(
       spec: changed.spec satisfies ApplicationSpec,
     },
   }
+}
+
+/** Errors name the argument of applicationUpdate; here it is called otherwise. */
+function inChanges(error: ApplicationError): ApplicationError {
+  return { ...error, field: error.field && ['changes', ...error.field.slice(1)] }
 }
 
 function refused(userErrors: ApplicationError[]): ApplicationPlanPayload {

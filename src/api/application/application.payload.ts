@@ -8,6 +8,8 @@ export const applicationCodes = {
   NAME_TAKEN: sharedCodes.NAME_TAKEN,
   PROJECT_NOT_FOUND: sharedCodes.PROJECT_NOT_FOUND,
   NODE_NOT_FOUND: 'The placement names a node that does not exist.',
+  SECRET_NOT_FOUND: 'It names a secret, or a version of one, that the project does not have.',
+  CREDENTIAL_NOT_FOUND: 'It names a registry credential that the project does not have.',
   STALE_GENERATION: sharedCodes.STALE_GENERATION,
   BEING_DELETED: sharedCodes.BEING_DELETED,
   NAME_IMMUTABLE: sharedCodes.NAME_IMMUTABLE,

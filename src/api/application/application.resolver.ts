@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Int, Mutation, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import type { ReleaseRow, EndpointRow } from '../../persistence/application.repository.js'
+import { namesOthers } from '../../persistence/references.js'
 import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
 import { applicationDefaults, applicationSpecSchema, type ApplicationSpec } from '../../reconcile/application/spec.js'
 import { nameSchema } from '../../reconcile/name.js'
@@ -26,6 +27,7 @@ import {
   Verdict,
 } from './application.model.js'
 import { ApplicationPayload, type ApplicationCode } from './application.payload.js'
+import { referenceErrors, withReferences } from './reference-errors.js'
 
 type ApplicationError = UserErrorValue<ApplicationCode>
 const kind = 'application'
@@ -73,8 +75,13 @@ export class ApplicationResolver {
     if (checked.spec) errors.push(...(await this.placementErrors(checked.spec)))
     if (errors.length > 0 || !checked.spec) return { application: null, userErrors: errors }
     const { projectId, name } = input
+    const { spec } = checked
     const write = writeContext('applicationCreate', context.actor, this.options.clock(), { key, input })
-    const made = await this.resources.create({ kind, projectId, name, spec: checked.spec }, write)
+    const draft = { kind, projectId, name, spec } as const
+    const made = namesOthers(spec)
+      ? await this.resources.createChecked(draft, (tx) => referenceErrors(tx, projectId, spec), write)
+      : await this.resources.create(draft, write)
+    if (made.outcome === 'refused') return { application: null, userErrors: made.refused }
     if (!('resource' in made)) return { application: null, userErrors: createErrors(made, input) }
     if (made.outcome === 'created') await this.nudge(made.resource, context)
     return { application: made.resource, userErrors: [] }
@@ -105,7 +112,7 @@ export class ApplicationResolver {
     const result = await this.resources.patch<ApplicationError[]>(
       { id, kind },
       expectedGeneration ?? null,
-      changeOf(name, patch),
+      withReferences(changeOf(name, patch)),
       write,
     )
     if (result.outcome === 'refused') return { application: await context.loaders.resource.load(id), userErrors: result.refused }

@@ -21,6 +21,8 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
     viewer: 'read',
     project: 'read',
     projects: 'read',
+    secrets: 'read',
+    registryCredentials: 'read',
     resource: 'read',
     application: 'read',
     applications: 'read',
@@ -40,6 +42,12 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
   Mutation: {
     projectCreate: 'write',
     projectDelete: 'write',
+    projectEnvSet: 'write',
+    secretSet: 'write',
+    secretDelete: 'write',
+    secretVersionDelete: 'write',
+    registryCredentialSet: 'write',
+    registryCredentialDelete: 'write',
     applicationCreate: 'write',
     /** Enough for a new image; every other field needs `write` (application.resolver.ts). */
     applicationUpdate: 'deploy',

@@ -5,9 +5,11 @@ import { ConditionRepository, type ConditionRow, type TransitionRow } from '../.
 import type { EachPage } from '../../persistence/each-page.js'
 import { EventRepository, type EventRow } from '../../persistence/event.repository.js'
 import { NodeRepository, type NodeStatusRow } from '../../persistence/node.repository.js'
-import type { Page } from '../../persistence/page.js'
-import { ProjectRepository, type ProjectRow } from '../../persistence/project.repository.js'
+import type { Page, PageRequest } from '../../persistence/page.js'
+import { ProjectRepository, type ProjectEnvRow, type ProjectRow } from '../../persistence/project.repository.js'
 import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
+import { SecretRepository, type SecretRow, type SecretVersionRow } from '../../persistence/secret.repository.js'
+import type { SecretUse } from '../../persistence/secret-uses.js'
 import { TokenRepository, type TokenRow } from '../../persistence/token.repository.js'
 
 /** Reads of one operation, gathered so that a page of a hundred resources costs as many statements as a page of one. */
@@ -19,7 +21,11 @@ export interface Loaders {
   endpoints: DataLoader<string, EndpointRow[]>
   servingRelease: DataLoader<string, ReleaseRow | null>
   nodeStatus: DataLoader<string, NodeStatusRow | null>
+  projectEnv: DataLoader<string, ProjectEnvRow[]>
+  secretVersions: DataLoader<string, SecretVersionRow[]>
+  secretUses: DataLoader<string, SecretUse[]>
   /** One loader for each way that the pages are asked for. */
+  secrets(page: PageRequest<string>): DataLoader<string, Page<SecretRow>>
   releases(page: EachPage): DataLoader<string, Page<ReleaseRow>>
   transitions(page: EachPage): DataLoader<string, Page<TransitionRow>>
   events(page: EachPage): DataLoader<string, Page<EventRow>>
@@ -35,6 +41,7 @@ export class LoaderFactory {
     @Inject(ApplicationRepository) private readonly applications: ApplicationRepository,
     @Inject(NodeRepository) private readonly nodes: NodeRepository,
     @Inject(EventRepository) private readonly events: EventRepository,
+    @Inject(SecretRepository) private readonly secrets: SecretRepository,
   ) {}
 
   /** Loaders for one operation: they remember what they read, so they must not outlive it. */
@@ -68,6 +75,19 @@ export class LoaderFactory {
         (ids) => this.nodes.statusOfMany(ids),
         (s) => s.resourceId,
       ),
+      projectEnv: many(
+        (ids) => this.projects.envOfMany(ids),
+        (e) => e.projectId,
+      ),
+      secretVersions: many(
+        (ids) => this.secrets.versionsOfMany(ids),
+        (v) => v.secretId,
+      ),
+      secretUses: many(
+        (ids) => this.secrets.usesOfMany(ids),
+        (u) => u.secretId,
+      ),
+      secrets: paged((ids, page) => this.secrets.listOfEach(ids, page)),
       releases: paged((ids, page) => this.applications.releasesOfEach(ids, page)),
       transitions: paged((ids, page) => this.conditions.transitionsOfEach(ids, page)),
       events: paged((ids, page) => this.events.ofEach(ids, page)),
@@ -89,10 +109,10 @@ function many<Row>(read: (ids: readonly string[]) => Promise<Row[]>, idOf: (row:
   })
 }
 
-function paged<Row>(read: (ids: readonly string[], page: EachPage) => Promise<Map<string, Page<Row>>>) {
+function paged<Row, P extends EachPage | PageRequest<string>>(read: (ids: readonly string[], page: P) => Promise<Map<string, Page<Row>>>) {
   const loaders = new Map<string, DataLoader<string, Page<Row>>>()
-  return (page: EachPage): DataLoader<string, Page<Row>> => {
-    const key = `${page.first} ${page.after}`
+  return (page: P): DataLoader<string, Page<Row>> => {
+    const key = page.after === null ? `${page.first}` : `${page.first} ${page.after}`
     const known = loaders.get(key)
     if (known) return known
     const loader = new DataLoader<string, Page<Row>>(async (ids) => {

@@ -2,6 +2,7 @@ import { unwrapResolverError } from '@apollo/server/errors'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
+import { unrepeated } from './unrepeated.js'
 
 /**
  * Top-level errors are authentication, permission, malformed input, and bugs. The first three are told as they are;
@@ -10,7 +11,8 @@ import type { Logger } from 'pino'
 export function toldError(formatted: GraphQLFormattedError, error: unknown, log: Logger): GraphQLFormattedError {
   const original = unwrapResolverError(error)
   const code = formatted.extensions?.['code']
-  if (code !== 'INTERNAL_SERVER_ERROR' && (original instanceof GraphQLError || error instanceof GraphQLError)) return formatted
+  if (code !== 'INTERNAL_SERVER_ERROR' && (original instanceof GraphQLError || error instanceof GraphQLError))
+    return { ...formatted, message: unrepeated(formatted.message, error instanceof GraphQLError ? error.originalError?.message : undefined) }
   const incident = randomBytes(4).toString('hex')
   log.error({ err: original, incident, path: formatted.path }, 'an operation failed')
   return {

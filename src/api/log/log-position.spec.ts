@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { decodePosition, encodePosition, lineTime, nothingRead, sinceOf, type LogPosition } from './log-position.js'
 
 const at = (second: number, nano = '000000001') => `2026-01-01T00:00:${String(second).padStart(2, '0')}.${nano}Z`
-const position = (stdout: string, stderr: string) => ({ stdout: { at: stdout, count: 1 }, stderr: { at: stderr, count: 2 } })
+const position = (stdout: string, stderr: string) => ({ stdout: { at: stdout, count: 1 }, stderr: { at: stderr, count: 0 } })
 
 describe('encodePosition, decodePosition', () => {
   const full: LogPosition = { from: at(1), replicas: new Map([['3.0', position(at(2), '')]]) }

@@ -211,7 +211,7 @@ export class LogSource {
   private failed({ reason, message }: CallFailure): number | null {
     if (this.stopping.signal.aborted || reason === 'NotFound') return 0
     this.become('away')
-    if (reason !== 'ChannelClosed' && !this.failing) {
+    if (reason !== 'AgentUnreachable' && !this.failing) {
       const later = this.options.follow ? '; it is tried again' : ''
       this.options.told({ reason: 'READ_FAILED', message: `the log could not be read: ${message}${later}` })
       this.failing = true

@@ -22,6 +22,15 @@ export class ProjectCreatePayload {
   userErrors!: InstanceType<typeof ProjectUserError>[]
 }
 
+@ObjectType({ description: 'The answer of projectEnvSet.' })
+export class ProjectEnvPayload {
+  @Field(() => Project, { nullable: true, description: 'The project; null when there are userErrors.' })
+  project!: Project | null
+
+  @Field(() => [ProjectUserError], { description: 'Why nothing was changed; empty on success.' })
+  userErrors!: InstanceType<typeof ProjectUserError>[]
+}
+
 @ObjectType({ description: 'The answer of projectDelete.' })
 export class ProjectDeletePayload {
   @Field(() => ID, { nullable: true, description: 'Id of the project that is gone; null when there are userErrors.' })

@@ -71,7 +71,7 @@ export class ProjectResolver {
     }
   }
 
-  @Mutation(() => ProjectDeletePayload, { description: 'Removes an empty project.' })
+  @Mutation(() => ProjectDeletePayload, { description: 'Removes a project without resources; its secrets, registry credentials and env go with it.' })
   async projectDelete(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
     @Context() { actor }: GraphqlContext,

@@ -101,7 +101,7 @@ export class ResourceResolver {
   })
   async actionCancel(
     @Args('id', { type: () => ID, description: 'Its id.' }) id: string,
-    @Args('key', { type: () => String, description: "The action's key, e.g. pull:nginx:1.28." }) key: string,
+    @Args('key', { type: () => String, description: "The action's key, e.g. pull:node_ab12:nginx:1.28." }) key: string,
     @Context() context: GraphqlContext,
   ): Promise<ResourcePayload> {
     const checked = oneLine(1_000).safeParse(key)

@@ -52,4 +52,7 @@ export class Viewer {
 
   @Field(() => [AbilityName], { description: 'What it may do.' })
   abilities!: readonly string[]
+
+  @Field(() => Date, { nullable: true, description: 'When the token ends by itself; null = never.' })
+  expiresAt!: Date | null
 }

@@ -5,6 +5,11 @@ export const applicationReasons = {
   Ready: [
     'Running',
     'ScaledToZero',
+    'Suspended',
+    'DependencyNotReady',
+    'RequiredSecretMissing',
+    'PreDeploying',
+    'Restarting',
     'Resolving',
     'Pulling',
     'RollingOut',
@@ -16,11 +21,13 @@ export const applicationReasons = {
     'OOMKilled',
     'ReadinessTimeout',
     'CrashLoop',
+    'PreDeployFailed',
     // failures of actions
     ...failureReasons,
   ],
-  Available: ['ReplicasReady', 'NoReplicaReady', 'ScaledToZero', 'NodeUnreachable', 'DockerUnreachable'],
+  Available: ['ReplicasReady', 'NoReplicaReady', 'ScaledToZero', 'Suspended', 'NodeUnreachable', 'DockerUnreachable'],
   ImageResolved: ['ResolvedByRegistry', 'ResolvedLocally', 'Resolving', 'ResolveFailed'],
   EndpointsPublished: ['Published', 'Publishing', 'PublishFailed', 'NothingToPublish', 'Unobserved'],
-  Draining: ['NothingDrains', 'WaitingForConnections', 'WaitingForDns', 'Stopping'],
+  StrategyHonoured: ['FallbackToRecreate'],
+  Draining: ['NothingDrains', 'WaitingForConnections', 'WaitingForDns', 'WaitingForNode', 'NodeUnreachable', 'Stopping'],
 } as const

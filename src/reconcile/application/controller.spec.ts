@@ -58,6 +58,11 @@ describe('applicationController.observeRequests', () => {
       { node: 'node_2', connectionsTo: ['10.0.0.1', '10.0.1.1'] },
     ])
   })
+
+  it('a node with nothing left but what may be published -> is asked', () => {
+    const asked = requests({ releases: [release(1)], publishedOn: ['node_7', nodeId] })
+    expect(asked.map((r) => r.node)).toEqual([nodeId, 'node_7'])
+  })
 })
 
 describe('applicationController.applyRecord', () => {
@@ -66,7 +71,7 @@ describe('applicationController.applyRecord', () => {
     applicationController.applyRecord(desired, record, { address, now: 99 })
 
   it('ready for the first time -> readyAt is now', () => {
-    expect(apply({ type: 'endpointState', release: 1, replica: 1, state: 'ready' }).endpoints[1]).toMatchObject({ state: 'ready', readyAt: 99 })
+    expect(apply({ type: 'endpointState', release: 1, replica: 1, state: 'ready' }).endpoints[1]).toMatchObject({ state: 'ready', stateAt: 99, readyAt: 99 })
   })
   it('ready again -> readyAt stays the first, and it is routed again', () => {
     expect(apply({ type: 'endpointState', release: 1, replica: 0, state: 'ready' }).endpoints[0]).toMatchObject({ readyAt: 5, unroutedAt: null })
@@ -74,14 +79,22 @@ describe('applicationController.applyRecord', () => {
   it('draining -> was ready stays known', () => {
     expect(apply({ type: 'endpointState', release: 1, replica: 0, state: 'draining' }).endpoints[0]).toMatchObject({ state: 'draining', readyAt: 5 })
   })
+  it('a state that it was in already -> since when stays, and it is looked at anew who names it', () => {
+    expect(apply({ type: 'endpointState', release: 1, replica: 0, state: 'ready' }).endpoints[0]).toMatchObject({ stateAt: epoch - 60_000, unroutedAt: null })
+  })
   it('endpoint with an address -> starting, never ready', () => {
     expect(apply({ type: 'endpoint', release: 1, replica: 2, node: nodeId }).endpoints[2]).toEqual({
-      release: 1, replica: 2, node: nodeId, address: '10.0.0.9', state: 'starting', readyAt: null, unroutedAt: null,
+      release: 1, replica: 2, node: nodeId, address: '10.0.0.9', state: 'starting', stateAt: 99, readyAt: null, unroutedAt: null,
     })
   })
   it('endpoint without an address -> none, and the network counts as exhausted', () => {
     const after = apply({ type: 'endpoint', release: 1, replica: 2, node: nodeId }, null)
     expect({ count: after.endpoints.length, exhausted: after.addressesExhausted }).toEqual({ count: 2, exhausted: true })
+  })
+  it('published, unpublished -> each node once, in order', () => {
+    const there = apply({ type: 'published', node: 'node_0' })
+    expect(there.publishedOn).toEqual(['node_0', nodeId])
+    expect(applicationController.applyRecord(there, { type: 'unpublished', node: nodeId }, { address: null, now: 99 }).publishedOn).toEqual(['node_0'])
   })
   it('gone -> only that endpoint', () => {
     expect(apply({ type: 'endpointGone', release: 1, replica: 0 }).endpoints.map((e) => e.replica)).toEqual([1])

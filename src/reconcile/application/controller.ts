@@ -16,10 +16,12 @@ export const applicationController: Controller<ApplicationDesired, ApplicationRe
 function observeApplication(resource: ResourceView, desired: ApplicationDesired): ObserveRequest[] {
   // Every node's ingress may hold connections to a replica, wherever that runs.
   const connectionsTo = desired.endpoints.filter((e) => e.state === 'draining').map((e) => e.address)
-  const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node)])
+  const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node), ...desired.publishedOn])
   const wanted = withTag(desired.spec.image)
   const images = new Set([wanted])
-  const resolving = !resource.deleting && asksForRelease(resource, desired)
+  const { registryCredential, pullPolicy } = desired.spec
+  // A look has neither a log-in nor the time to do without the node's own copy.
+  const resolving = !resource.deleting && asksForRelease(resource, desired) && registryCredential === undefined && pullPolicy === undefined
   const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
   for (const release of desired.releases) {
     const used = release === serving || release === desired.releases.at(-1) || desired.endpoints.some((e) => e.release === release.number)

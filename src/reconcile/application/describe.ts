@@ -3,12 +3,20 @@ import { ready, type ConditionDraft, type ConditionStatus } from '../condition.j
 import type { Failure } from '../backoff.js'
 import { withTag } from '../name.js'
 import type { UnreachableNode } from '../observed.js'
-import { publicationOf, publicationOn, revisionOf } from './publication.js'
-import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type World } from './world.js'
+import { imageOfPull } from '../pull-key.js'
+import type { Dependency } from './desired.js'
+import { needsPreDeploy, waitsFor } from './preparation.js'
+import { isLiveWhereSeen, isPublished, publicationOf, silenceHoldsMs, silentNodes } from './publication.js'
+import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type Replica, type World } from './world.js'
 
 /** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
 export function conditionsOf(world: World, wanted: Action[]): ConditionDraft[] {
-  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world)]
+  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world), ...fallback(world)]
+}
+
+/** Only told where it is news. */
+function fallback({ strategy }: World): ConditionDraft[] {
+  return strategy.fallback === null ? [] : [condition('StrategyHonoured', 'False', 'FallbackToRecreate', `changes run as recreate, with a gap: ${strategy.fallback}`)]
 }
 
 const condition = (type: string, status: ConditionStatus, reason: string, message: string): ConditionDraft => ({
@@ -23,6 +31,7 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
   const away = input.observed.find((o): o is UnreachableNode => o.unreachable !== null)
   if (away) return ready('Unknown', awayReason(away), `${away.message}; what runs there goes on running`)
   if (input.resource.deleting) return ready('False', 'Deleting', deletingMessage(world))
+  if (world.needsRelease && world.missingSecrets.length > 0) return secretMissing(world)
   if (world.needsRelease) return resolving(world)
   if (world.latest?.verdict) return failed(world)
   if (input.desired.addressesExhausted)
@@ -30,14 +39,31 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
   const blocking = blockingFailure(world, wanted)
   if (blocking) return ready('False', blocking.reason, `${blocking.message}; ${nextTry(blocking)}`)
   const lost = lostReplica(world)
-  if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(lost)}: change the application's image, or bring the old one back`)
+  if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(world, lost)}: change the application's image, or bring the old one back`)
   if (count === 0) return scaledToZero(world)
   const now = world.replicas.filter((r) => r.wanted && serves(r)).length
   const old = world.replicas.filter((r) => !r.wanted && r.endpoint.state !== 'draining').length
   if (now >= count && old === 0 && isPublished(world))
     return ready('True', 'Running', `${now} of ${count} replicas of release ${target?.number} are ready`)
+  const waiting = waitsFor(world)
+  if (waiting.length > 0) return ready('False', 'DependencyNotReady', waiting.map(dependencyMessage).join('; '))
+  const hanging = world.replicas.find((r) => r.wanted && r.container?.probe.live === false)
+  if (hanging)
+    return ready('False', 'Restarting', `replica ${hanging.endpoint.replica} fails its liveness probe and is restarted: ${hanging.container?.probe.liveMessage ?? ''}`)
+  if (needsPreDeploy(world) && input.inFlight.some((a) => a.verb === 'runToEnd'))
+    return ready('False', 'PreDeploying', `the pre-deploy command of release ${target?.number} runs${old > 0 ? `, ${old} replicas of older releases serve on` : ''}`)
   const pulling = input.inFlight.some((a) => a.verb === 'pullImage')
   return ready('False', pulling ? 'Pulling' : 'RollingOut', `${now} of ${count} replicas of release ${target?.number} are ready${old > 0 ? `, ${old} of older releases serve on` : ''}`)
+}
+
+function secretMissing({ missingSecrets, serving }: World): ConditionDraft {
+  const onward = serving ? `; release ${serving.number} serves on` : ''
+  return ready('False', 'RequiredSecretMissing', `the project has no secret ${missingSecrets.join(', ')}: set it, or take it out of the application${onward}`)
+}
+
+function dependencyMessage({ name, ready: state }: Dependency): string {
+  if (!state) return `waits for ${name}, which the project does not have`
+  return `waits for ${name}, which is not ready: ${state.current ? `${state.reason}: ${state.message}` : 'its newest change was not looked at yet'}`
 }
 
 function awayReason(away: UnreachableNode): string {
@@ -50,7 +76,7 @@ function deletingMessage(world: World): string {
 }
 
 function resolving(world: World): ConditionDraft {
-  const failure = world.input.failures.get(resolveKey(withTag(world.input.desired.spec.image)))
+  const failure = world.input.failures.get(resolveKey(world.input.desired))
   const onward = world.serving ? `; release ${world.serving.number} serves on` : ''
   if (failure) return ready('False', failure.reason, `${failure.message}; ${nextTry(failure)}${onward}`)
   return ready('False', 'Resolving', `asking what ${withTag(world.input.desired.spec.image)} is${onward}`)
@@ -64,6 +90,7 @@ function failed({ latest, serving }: World): ConditionDraft {
 
 function scaledToZero(world: World): ConditionDraft {
   const left = world.replicas.length
+  if (left === 0 && world.input.desired.spec.suspended) return ready('True', 'Suspended', 'a person suspended it: nothing runs until it is resumed')
   return left === 0
     ? ready('True', 'ScaledToZero', 'no replica is wanted and none runs')
     : ready('False', 'RollingOut', `${left} replicas are still leaving`)
@@ -71,8 +98,13 @@ function scaledToZero(world: World): ConditionDraft {
 
 /** The failure that keeps the target from becoming complete; one whose action is not wanted any more is history. */
 function blockingFailure({ input, target }: World, wanted: Action[]): Failure | undefined {
-  const prefixes = target ? [`pull:${target.resolvedImage}`, `ensure:${target.number}:`, 'publish:'] : []
-  const failed = wanted.filter((a) => input.failures.has(a.key)).find((a) => prefixes.some((p) => a.key.startsWith(p)))
+  if (!target) return undefined
+  const concerns = (action: Action) =>
+    (action.verb === 'pullImage' && imageOfPull(action) === target.resolvedImage) ||
+    action.key.startsWith(`ensure:${target.number}:`) ||
+    action.verb === 'runToEnd' ||
+    action.verb === 'publishEndpoints'
+  const failed = wanted.find((a) => input.failures.has(a.key) && concerns(a))
   return failed && input.failures.get(failed.key)
 }
 
@@ -87,23 +119,20 @@ function availability(world: World): ConditionDraft {
   if (away) return condition('Available', 'Unknown', awayReason(away), away.message)
   const count = world.replicas.filter(serves).length
   if (count > 0) return condition('Available', 'True', 'ReplicasReady', `${count} replicas take requests`)
+  if (world.input.desired.spec.suspended) return condition('Available', 'False', 'Suspended', 'a person suspended it')
   return world.count === 0
     ? condition('Available', 'False', 'ScaledToZero', 'no replica is wanted')
     : condition('Available', 'False', 'NoReplicaReady', 'no replica takes requests')
 }
 
 function imageResolved(world: World): ConditionDraft {
-  const failure = world.input.failures.get(resolveKey(withTag(world.input.desired.spec.image)))
+  const failure = world.input.failures.get(resolveKey(world.input.desired))
   if (world.needsRelease && failure) return condition('ImageResolved', 'False', 'ResolveFailed', failure.message)
   if (world.needsRelease || !world.latest) return condition('ImageResolved', 'Unknown', 'Resolving', 'not looked yet')
   const { resolvedFrom, resolvedImage, template } = world.latest
   return resolvedFrom === 'registry'
     ? condition('ImageResolved', 'True', 'ResolvedByRegistry', `${template.image} is ${resolvedImage}`)
     : condition('ImageResolved', 'True', 'ResolvedLocally', `${template.image} is ${resolvedImage} on this node; no registry was asked successfully`)
-}
-
-function isPublished(world: World): boolean {
-  return world.nodes.every((n) => n.published === revisionOf(publicationOn(world, n.node)))
 }
 
 function endpointsPublished(world: World): ConditionDraft {
@@ -121,11 +150,36 @@ function endpointsPublished(world: World): ConditionDraft {
 }
 
 function draining(world: World): ConditionDraft {
-  const leaving = world.replicas.filter((r) => r.endpoint.state === 'draining' && r.container)
-  if (leaving.length === 0) return condition('Draining', 'False', 'NothingDrains', '')
+  const all = world.replicas.filter((r) => r.endpoint.state === 'draining')
+  const leaving = all.filter((r) => r.container)
+  const hidden = all.filter((r) => r.hidden)
+  if (leaving.length === 0) return hidden.length === 0 ? condition('Draining', 'False', 'NothingDrains', '') : drainingUnseen(hidden)
+  const held = leaving.filter((r) => r.endpoint.readyAt !== null && r.endpoint.unroutedAt === null)
+  if (held.length > 0 && silentNodes(world).length > 0 && isLiveWhereSeen(world)) return heldBySilence(world, held)
   const open = leaving.filter((r) => connectionsTo(world, r.endpoint.address) > 0)
-  const list = leaving.map((r) => `release ${r.endpoint.release} replica ${r.endpoint.replica}`).join(', ')
+  const list = listOf(leaving)
   if (open.length > 0) return condition('Draining', 'True', 'WaitingForConnections', `${list}: connections from the ingress are still open`)
   const waiting = leaving.some((r) => r.endpoint.unroutedAt === null || !r.busy)
   return condition('Draining', 'True', waiting ? 'WaitingForDns' : 'Stopping', list)
+}
+
+function drainingUnseen(hidden: Replica[]): ConditionDraft {
+  const nodes = [...new Set(hidden.map((r) => r.endpoint.node))].join(', ')
+  return condition('Draining', 'True', 'NodeUnreachable', `${listOf(hidden)}: stopped when node ${nodes} answers again`)
+}
+
+function heldBySilence(world: World, held: Replica[]): ConditionDraft {
+  const since = held.map((r) => r.endpoint.stateAt)
+  const at = (ms: number) => new Date(ms).toISOString()
+  const nodes = silentNodes(world).join(', ')
+  return condition(
+    'Draining',
+    'True',
+    'WaitingForNode',
+    `${listOf(held)}: node ${nodes} does not answer and may still send requests there; waited for since ${at(Math.min(...since))}, until ${at(Math.max(...since) + silenceHoldsMs)} at the latest`,
+  )
+}
+
+function listOf(replicas: Replica[]): string {
+  return replicas.map(({ endpoint }) => `release ${endpoint.release} replica ${endpoint.replica}`).join(', ')
 }

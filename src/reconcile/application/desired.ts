@@ -31,9 +31,11 @@ export interface Endpoint {
   node: string
   address: string
   state: EndpointState
+  /** Since when it is in this state. */
+  stateAt: number
   /** First time that it was ready. */
   readyAt: number | null
-  /** When DNS and ingress were seen to name it no longer. */
+  /** When DNS and ingress were seen to name it no longer, on every node that was waited for. */
   unroutedAt: number | null
 }
 
@@ -56,6 +58,8 @@ export interface ApplicationDesired {
   /** Ascending by number; at least the serving one and all newer. */
   releases: Release[]
   endpoints: Endpoint[]
+  /** Nodes on which something of it may be published, also late by an action that nobody waits for any more. */
+  publishedOn: string[]
   /** TTL of DNS answers: how long a client may go on using an address. */
   dnsTtlSeconds: number
   /** The node's network had no address left when this pass asked for one. */
@@ -73,6 +77,8 @@ export type ApplicationRecord =
   | { type: 'endpointState'; release: number; replica: number; state: EndpointState }
   | { type: 'unrouted'; release: number; replica: number }
   | { type: 'endpointGone'; release: number; replica: number }
+  | { type: 'published'; node: string }
+  | { type: 'unpublished'; node: string }
 
 export function applyApplicationRecord(
   desired: ApplicationDesired,
@@ -102,13 +108,14 @@ export function applyApplicationRecord(
     case 'endpoint': {
       if (address === null) return { ...desired, addressesExhausted: true }
       const { release, replica, node } = record
-      const endpoint: Endpoint = { release, replica, node, address, state: 'starting', readyAt: null, unroutedAt: null }
+      const endpoint: Endpoint = { release, replica, node, address, state: 'starting', stateAt: now, readyAt: null, unroutedAt: null }
       return { ...desired, endpoints: [...desired.endpoints, endpoint] }
     }
     case 'endpointState':
       return onEndpoint(record, (e) => ({
         ...e,
         state: record.state,
+        stateAt: record.state === e.state ? e.stateAt : now,
         readyAt: record.state === 'ready' ? (e.readyAt ?? now) : e.readyAt,
         unroutedAt: null,
       }))
@@ -116,6 +123,10 @@ export function applyApplicationRecord(
       return onEndpoint(record, (e) => ({ ...e, unroutedAt: now }))
     case 'endpointGone':
       return { ...desired, endpoints: desired.endpoints.filter((e) => !sameReplica(e, record)) }
+    case 'published':
+      return { ...desired, publishedOn: [...desired.publishedOn, record.node].sort() }
+    case 'unpublished':
+      return { ...desired, publishedOn: desired.publishedOn.filter((node) => node !== record.node) }
   }
 }
 

@@ -4,11 +4,9 @@ import { serves, unknownServers, worldOf } from './world.js'
 import { applicationDefaults } from './spec.js'
 import { applicationReasons } from './conditions.js'
 import { admit } from '../admission.js'
-import { follow, type Moment } from '../testing/application-run.js'
+import { follow, nodesWaitedFor, type Followed, type Moment } from '../testing/application-run.js'
 import { anyChange, anyWorld, numRuns } from '../testing/arbitraries.js'
 import { planApplication } from './plan.js'
-
-type Followed = ReturnType<typeof follow>
 
 /** Nothing is left to do, and a second look finds the same. */
 function expectConverged({ complete, plan, input }: Followed): void {
@@ -24,14 +22,18 @@ function expectConverged({ complete, plan, input }: Followed): void {
   })
 }
 
-function expectTidy({ input, plan }: Followed, fates: string[] = []): void {
+function expectTidy({ input, plan, truth }: Followed, fates: string[] = []): void {
+  const used = [input.desired.node, ...input.desired.endpoints.map((e) => e.node)]
+  const left = truth.filter((n) => input.resource.deleting || !used.includes(n.node))
+  expect(left.filter((n) => n.published !== null), 'a node that was left still publishes').toEqual([])
   if (input.resource.deleting) {
     expect(plan.finalize, 'deleted, but not finalized').toBe(true)
     return
   }
   const world = worldOf(input)
-  // What runs of a release that no record knows may be all that serves.
-  const kept = world.replicas.some((r) => r.wanted && serves(r)) ? [] : unknownServers(world)
+  // What runs of a release that no record knows may be all that serves; it is left shown, and so is what else may be.
+  const untouched = unknownServers(world).length > 0 && !world.replicas.some((r) => r.wanted && serves(r))
+  const kept = untouched ? world.strays.filter((s) => s.container.state === 'running') : []
   expect(world.strays.filter((s) => !kept.includes(s)), 'strays are left').toEqual([])
   expect(input.desired.endpoints.filter((e) => e.state === 'draining'), 'replicas drain for ever').toEqual([])
   for (const c of plan.conditions) expect(applicationReasons[c.type as keyof typeof applicationReasons]).toContain(c.reason)
@@ -52,19 +54,25 @@ function reached({ truth, readers }: Moment): number {
   return Math.max(...truth.map((n) => answering.filter((c) => readers.shown(n)?.includes(c.address ?? '')).length))
 }
 
-/** Remembers when an address was shown last, and objects when its replica is stopped before DNS answers with it are dead. */
+/** Remembers when each node showed an address last, and objects when its replica is stopped before DNS answers with it are dead. */
 function drainWatch(): (moment: Moment) => void {
-  const shownAt = new Map<string, number>()
+  const shownAt = new Map<string, Map<string, number>>()
   return ({ input, started, readers, truth }) => {
-    for (const node of truth) for (const address of readers.shown(node) ?? []) shownAt.set(address, input.now)
+    for (const node of truth) {
+      const here = shownAt.get(node.node) ?? new Map<string, number>()
+      shownAt.set(node.node, here)
+      for (const address of readers.shown(node) ?? []) here.set(address, input.now)
+    }
     const drainMs = (input.desired.spec.drainSeconds ?? applicationDefaults.drainSeconds) * 1_000
     const wait = Math.min((input.desired.dnsTtlSeconds + 1) * 1_000, drainMs)
     const { replicas } = worldOf(input)
     for (const action of started) {
       const replica = replicas.find((r) => action.verb === 'retireContainer' && r.containerName === action.args.name)
-      const last = replica && shownAt.get(replica.endpoint.address)
-      if (last === undefined || replica?.container?.state !== 'running') continue
-      expect(input.now - last, `${action.key} after it was unpublished`).toBeGreaterThanOrEqual(wait)
+      if (replica?.container?.state !== 'running') continue
+      for (const { node } of nodesWaitedFor(input, truth, replica.containerName)) {
+        const last = shownAt.get(node)?.get(replica.endpoint.address) ?? -Infinity
+        expect(input.now - last, `${action.key} after ${node} named it last`).toBeGreaterThanOrEqual(wait)
+      }
     }
   }
 }
@@ -88,13 +96,21 @@ describe('planApplication, properties', () => {
       fc.property(anyChange, ({ input, story, counts, brokenReplicas }) => {
         const least = brokenReplicas.length > 0 ? 1 : Math.min(...counts)
         const most = Math.max(...counts)
+        // What a blue-green change has made stays beside the old set until it is replaced, also when the next change is rolling.
+        const wholeSets = [input.desired.spec, ...(story.changes ?? []).map((c) => c.spec)].some((spec) => spec?.strategy === 'blue-green')
+        const surge = wholeSets ? most : Math.ceil(most / 4)
         const watchDrains = drainWatch()
         const followed = follow(input, story, (moment) => {
           watchDrains(moment)
           expect(reached(moment), `serving after ${moment.afterMs} ms`).toBeGreaterThanOrEqual(least)
-          // What is broken or cannot be seen keeps its place, and takes none from a release that has to prove itself.
-          const staying = moment.input.desired.endpoints.filter((e) => e.state !== 'draining').length
-          expect(staying, 'replicas that are to stay').toBeLessThanOrEqual(most + Math.ceil(most / 4) + Math.max(1, brokenReplicas.length, story.silence ? counts.length - 1 : 0))
+          // What is broken or cannot be seen keeps its place, and takes none from a release that has to prove itself; what a
+          // silent node has takes none elsewhere, where others must be able to stand in for it. What drains may be wanted again.
+          const staying = moment.input.desired.endpoints.filter((e) => e.state !== 'draining')
+          const revived = Math.max(1, Math.floor(most / 4))
+          const extra = revived + Math.max(1, brokenReplicas.length, story.silence ? counts.length - 1 : 0)
+          const onSilent = staying.filter((e) => e.node === story.silence?.node).length
+          for (const number of [onSilent, staying.length - onSilent])
+            expect(number, 'replicas that are to stay').toBeLessThanOrEqual(most + surge + extra)
         })
         expectConverged(followed)
         expectTidy(followed, brokenReplicas.length > 0 ? ['', 'neverReady', ...(story.fates ?? []).slice(2)] : story.fates)

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Settled } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
 import { containerName } from '../labels.js'
 import type { NodeObservation, UnreachableNode } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import {
   addressOf,
   containerOf,
@@ -33,8 +35,8 @@ const v2 = specOf({ image: 'shop/web:2' })
 const v3 = specOf({ image: 'shop/web:3' })
 const name = (release: number, replica: number) => containerName(instance, resourceId, release, replica)
 const retireOf = (release: number, replica: number) => `retire:${name(release, replica)}`
-const resolve1 = 'resolve:shop/web:1'
-const resolve2 = 'resolve:shop/web:2'
+const resolve1 = `resolve:${nodeId}:shop/web:1`
+const resolve2 = `resolve:${nodeId}:shop/web:2`
 const image1 = digestOf('shop/web:1')
 const image2 = digestOf('shop/web:2')
 const publish = `publish:${nodeId}`
@@ -42,12 +44,14 @@ const served = { servingAt: epoch - 50_000 }
 const failed = (reason = 'ContainerExited') => ({ verdict: { reason, message: 'it ended' } })
 
 const resolvedTo = (image: string): Settled => ({
-  key: `resolve:${image}`,
+  key: `resolve:${nodeId}:${image}`,
   verb: 'resolveImage',
   ok: true,
   result: { resolved: digestOf(image), from: 'registry', note: '' },
   generation: 1,
 })
+
+const keptLog = (sha256: string | null): Settled => ({ key: 'log:1', verb: 'keepLog', ok: true, result: { sha256 }, generation: 1 })
 
 /** An empty node that was asked what `image` means, and has it. */
 const seenResolved = (image: string): NodeObservation => ({
@@ -113,7 +117,7 @@ const tables: Record<string, Row[]> = {
       releases: [],
       observed: [{ node: nodeId, unreachable: null, containers: [], images: { [image1]: null }, published: null, connections: {} }],
       records: ['release 1', 'endpoint 1/0'],
-      actions: [`pull:${image1}`],
+      actions: [pullKey(nodeId, image1)],
     },
     {
       it: 'resolved along the way -> release and endpoint are written, container is made',
@@ -125,6 +129,18 @@ const tables: Record<string, Row[]> = {
       it: 'another image was resolved along the way -> resolve',
       observed: [seenResolved('shop/web:0')],
       actions: [resolve1],
+    },
+    {
+      it: 'outcome of another node -> resolve here, for an image id means nothing elsewhere',
+      settled: [{ ...resolvedTo('shop/web:1'), key: 'resolve:node_2:shop/web:1' }],
+      actions: [resolve1],
+    },
+    {
+      it: 'another node resolves, and failed before -> resolved here',
+      inFlight: [inFlightOf('resolve:node_2:shop/web:1', { verb: 'resolveImage', supersedable: true })],
+      failures: [failureOf('resolve:node_2:shop/web:1', { reason: 'ImageNotFound', retryable: false })],
+      actions: [resolve1],
+      ready: 'False Resolving',
     },
     {
       it: 'outcome of another image -> resolve again',
@@ -186,7 +202,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'starting')],
       containers: [containerOf(r1, 0, exited(1))],
       records: ['verdict 1 ContainerExited', 'draining 1/0'],
-      actions: [retireOf(1, 0)],
+      actions: ['log:1'],
       ready: 'False ContainerExited',
     },
     {
@@ -195,7 +211,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'starting')],
       containers: [containerOf(r1, 0, exited(0))],
       records: ['verdict 1 ContainerExited', 'draining 1/0'],
-      actions: [retireOf(1, 0)],
+      actions: ['log:1'],
     },
     ...[126, 127].map((code) => ({
       it: `exit code ${code} -> CommandNotFound`,
@@ -203,7 +219,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'starting' as const)],
       containers: [containerOf(r1, 0, exited(code))],
       records: ['verdict 1 CommandNotFound', 'draining 1/0'],
-      actions: [retireOf(1, 0)],
+      actions: ['log:1'],
       ready: 'False CommandNotFound',
     })),
     {
@@ -212,7 +228,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'starting')],
       containers: [containerOf(r1, 0, exited(137, { oomKilled: true }))],
       records: ['verdict 1 OOMKilled', 'draining 1/0'],
-      actions: [retireOf(1, 0)],
+      actions: ['log:1'],
       ready: 'False OOMKilled',
     },
     {
@@ -228,7 +244,7 @@ const tables: Record<string, Row[]> = {
       ...starting2,
       containers: [...rolling.containers, containerOf(r2, 0, fresh({ startedAt: epoch - 60_000 }))],
       records: ['verdict 2 ReadinessTimeout', 'draining 2/0'],
-      actions: [retireOf(2, 0)],
+      actions: ['log:2'],
       ready: 'False ReadinessTimeout',
       available: 'True ReplicasReady',
     },
@@ -261,15 +277,15 @@ const tables: Record<string, Row[]> = {
       containers: [...two.containers, containerOf(r2, 0, exited(1, { state: 'restarting', restartCount: 5, specHash: changing(2).releases[1]?.hash ?? '' }))],
       published: 'live',
       records: ['verdict 2 CrashLoop', 'draining 2/0', 'unrouted 2/0'],
-      actions: [retireOf(2, 0)],
+      actions: ['log:2'],
       ready: 'False CrashLoop',
     },
     {
       it: 'pull failed for now -> waits, the old one serves, reason told',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image2}`, { reason: 'RegistryUnreachable' })],
-      actions: [`pull:${image2}`],
+      failures: [failureOf(pullKey(nodeId, image2), { reason: 'RegistryUnreachable' })],
+      actions: [pullKey(nodeId, image2)],
       ready: 'False RegistryUnreachable',
       available: 'True ReplicasReady',
     },
@@ -277,7 +293,7 @@ const tables: Record<string, Row[]> = {
       it: 'pull failed for good -> verdict, the old one serves',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image2}`, { reason: 'ImageNotFound', retryable: false })],
+      failures: [failureOf(pullKey(nodeId, image2), { reason: 'ImageNotFound', retryable: false })],
       records: ['verdict 2 ImageNotFound', 'draining 2/0', 'gone 2/0'],
       actions: [],
       ready: 'False ImageNotFound',
@@ -287,8 +303,16 @@ const tables: Record<string, Row[]> = {
       it: 'pull of another release failed for good -> no verdict on this one',
       ...starting2,
       missingImages: [image2],
-      failures: [failureOf(`pull:${image1}`, { reason: 'ImageNotFound', retryable: false })],
-      actions: [`pull:${image2}`],
+      failures: [failureOf(pullKey(nodeId, image1), { reason: 'ImageNotFound', retryable: false })],
+      actions: [pullKey(nodeId, image2)],
+    },
+    {
+      it: 'its pull failed for good on another node -> no verdict, pulled here',
+      ...starting2,
+      missingImages: [image2],
+      failures: [failureOf(pullKey('node_2', image2), { reason: 'ImageNotFound', retryable: false })],
+      actions: [pullKey(nodeId, image2)],
+      ready: 'False RollingOut',
     },
     {
       it: 'start failed for good (command not found) -> verdict, the old one serves',
@@ -308,9 +332,43 @@ const tables: Record<string, Row[]> = {
     {
       it: 'start failed for now -> reason and next try are told',
       ...starting2,
-      failures: [failureOf('ensure:2:0', { reason: 'NameTaken', count: 3 })],
+      failures: [failureOf('ensure:2:0', { reason: 'DiskFull', count: 3 })],
+      actions: ['ensure:2:0'],
+      ready: 'False DiskFull',
+    },
+    {
+      it: 'a foreign container has its name, in the tenth try -> no verdict, tried again',
+      ...starting2,
+      failures: [failureOf('ensure:2:0', { reason: 'NameTaken', count: 10 })],
       actions: ['ensure:2:0'],
       ready: 'False NameTaken',
+      available: 'True ReplicasReady',
+    },
+    {
+      it: 'given up, its last words are kept -> written down, then the container goes',
+      releases: [releaseOf(1, v1, failed())],
+      endpoints: [endpointOf(1, 0, 'draining', { readyAt: null })],
+      containers: [containerOf(r1, 0, exited(1))],
+      settled: [keptLog('abc')],
+      records: ['log 1 abc'],
+      actions: [retireOf(1, 0)],
+    },
+    {
+      it: 'given up, it said nothing -> that is written down too',
+      releases: [releaseOf(1, v1, failed())],
+      endpoints: [endpointOf(1, 0, 'draining', { readyAt: null })],
+      containers: [containerOf(r1, 0, exited(1))],
+      settled: [keptLog(null)],
+      records: ['log 1 '],
+      actions: [retireOf(1, 0)],
+    },
+    {
+      it: 'given up, its last words cannot be had -> the container goes all the same',
+      releases: [releaseOf(1, v1, failed())],
+      endpoints: [endpointOf(1, 0, 'draining', { readyAt: null })],
+      containers: [containerOf(r1, 0, exited(1))],
+      failures: [failureOf('log:1')],
+      actions: [retireOf(1, 0)],
     },
     {
       it: 'given up, same generation -> nothing tries it again',
@@ -360,7 +418,7 @@ const tables: Record<string, Row[]> = {
       containers: [containerOf(r1, 0), containerOf(r1, 1, exited(1))],
       published: 'live',
       records: ['draining 1/1'],
-      actions: [retireOf(1, 1)],
+      actions: ['log:1'],
       ready: 'False ContainerExited',
       available: 'True ReplicasReady',
     },
@@ -397,7 +455,7 @@ const tables: Record<string, Row[]> = {
       containers: [],
       missingImages: [image1],
       records: ['starting 1/0'],
-      actions: [publish, `pull:${image1}`],
+      actions: [publish, pullKey(nodeId, image1)],
     },
     {
       it: 'paused -> started (Docker unpauses)',
@@ -505,7 +563,7 @@ const tables: Record<string, Row[]> = {
       actions: [],
       ready: unreachable === 'DockerUnreachable' ? 'Unknown DockerUnreachable' : 'Unknown NodeUnreachable',
       available: unreachable === 'DockerUnreachable' ? 'Unknown DockerUnreachable' : 'Unknown NodeUnreachable',
-      requeue: unreachable === 'DockerUnreachable' ? 1_000 : 10_000,
+      requeue: awayPollMs(away(unreachable), resourceId),
     })),
     {
       it: 'while a release waits to be resolved -> not even that',
@@ -640,7 +698,7 @@ const tables: Record<string, Row[]> = {
       endpoints: [endpointOf(1, 0, 'ready'), endpointOf(1, 1, 'draining'), endpointOf(2, 0, 'ready')],
       containers: [0, 1].map((i) => containerOf(two.releases[0] as typeof r1, i)).concat(containerOf(changing(2).releases[1] as typeof r1, 0)),
       records: ['unrouted 1/1', 'starting 1/1', 'ready 1/1'],
-      actions: [publish, 'resolve:shop/web:3'],
+      actions: [publish, `resolve:${nodeId}:shop/web:3`],
     },
     {
       it: 'all new ones ready, an old one still to leave -> not Ready yet',
@@ -663,7 +721,7 @@ const tables: Record<string, Row[]> = {
       spec: v3,
       generation: 3,
       containers: [...rolling.containers, containerOf(r2, 0, fresh())],
-      actions: ['resolve:shop/web:3'],
+      actions: [`resolve:${nodeId}:shop/web:3`],
       ready: 'False Resolving',
     },
     {
@@ -751,6 +809,15 @@ const tables: Record<string, Row[]> = {
       records: ['starting 1/0', 'ready 1/0'],
       actions: [publish],
       available: 'True ReplicasReady',
+    },
+    {
+      it: 'the one that replaces it falls while it drains -> it goes on serving those that still find it',
+      ...changing(1, { release2: served }),
+      endpoints: [endpointOf(1, 0, 'draining', { unroutedAt: epoch - 2_000 }), endpointOf(2, 0, 'starting', { readyAt: epoch - 9_000 })],
+      containers: [containerOf(r1, 0)],
+      published: revisionOf({ names: ['web.shop.internal'], addresses: [], port: 8080 }),
+      actions: ['ensure:2:0'],
+      requeue: 4_000,
     },
     {
       it: 'to 0 and back while it is being stopped -> waits for the stop, then a new one',
@@ -983,7 +1050,7 @@ const tables: Record<string, Row[]> = {
     {
       it: 'id and tag gone -> pulled by tag',
       ...localOnly({ tag: null }),
-      actions: [`pull:sha256:abc`],
+      actions: [pullKey(nodeId, 'sha256:abc')],
     },
     {
       it: 'id gone, tag is another image now -> given up, because a pull would change nothing',
@@ -1041,7 +1108,7 @@ describe('planApplication', () => {
     const gone: Setup = { deleting: true, releases: [r1] }
     it.each([
       { it: 'nothing left -> true', setup: gone, expected: true },
-      { it: 'an action in flight -> false', setup: { ...gone, inFlight: [inFlightOf(`pull:${image1}`)] }, expected: false },
+      { it: 'an action in flight -> false', setup: { ...gone, inFlight: [inFlightOf(pullKey(nodeId, image1))] }, expected: false },
       { it: 'still published -> false', setup: { ...gone, published: 'x' }, expected: false },
       { it: 'a container left -> false', setup: { ...gone, containers: [containerOf(r1, 0)] }, expected: false },
       { it: 'node silent -> false', setup: { ...gone, observed: [away('NodeAway')] }, expected: false },
@@ -1159,18 +1226,6 @@ describe('planApplication', () => {
     expect(publicationOf(worldOf(input))?.addresses).toEqual([addressOf(1, 0), addressOf(1, 1)])
   })
 
-  it('a node that the application leaves -> shows nothing before its last endpoint goes', () => {
-    const moved = (published: string | null) => {
-      const input = inputOf({ ...one, endpoints: [endpointOf(1, 0, 'ready'), endpointOf(1, 1, 'draining', { node: 'node_2', readyAt: null })] })
-      const here = showing(input).observed
-      return { ...input, observed: [...here, ...here.map((o) => ({ ...o, node: 'node_2', containers: [], published }))] }
-    }
-    const still = planApplication(moved('something'))
-    expect(still.records).toEqual([])
-    expect(still.actions).toMatchObject([{ key: 'publish:node_2', args: { publication: null } }])
-    expect(planApplication(moved(null)).records).toEqual([{ type: 'endpointGone', release: 1, replica: 1 }])
-  })
-
   it('moved to another node -> the one it leaves shows the new replicas until the other does, then nothing', () => {
     const moved = (here: string | null, there: string | null) => {
       const input = inputOf({ ...one, endpoints: [endpointOf(1, 1, 'draining'), endpointOf(1, 0, 'ready', { node: 'node_2' })], containers: [] })
@@ -1183,7 +1238,7 @@ describe('planApplication', () => {
     const live = revisionOf({ names: ['web.shop.internal'], addresses: [addressOf(1, 0)], port: 8080 })
     expect(moved('before', null)).toEqual(['node_1 1', 'node_2 1'])
     expect(moved('before', live)).toEqual(['node_1 nothing'])
-    expect(moved(null, live)).toEqual([])
+    expect(moved(null, live), 'what may come late').toEqual(['node_1 nothing'])
   })
 
   it('a release that never served crashes while the next image cannot be had -> given up, and not started for ever', () => {
@@ -1214,6 +1269,54 @@ describe('planApplication', () => {
       const pass = late({ ready: false, message: 'not probed yet', asked: false }, 0)
       expect(pass.records).not.toContain('verdict 2 ReadinessTimeout')
       expect(pass.requeueAfterMs).toBe(1_000)
+    })
+  })
+
+  describe('a replica of a release that never was complete was ready once, and is not any more', () => {
+    interface Unready {
+      forMs: number
+      runningMs?: number
+      probe?: { ready: boolean | null; message: string; asked?: boolean }
+      release2?: object
+      state?: 'starting' | 'ready'
+    }
+    const unready = ({ forMs, runningMs = 600_000, probe = { ready: false, message: '503' }, release2, state = 'starting' }: Unready) => {
+      const setup = changing(1, { release2 })
+      const endpoints = [endpointOf(1, 0, 'ready'), endpointOf(2, 0, state, { stateAt: epoch - forMs, readyAt: epoch - 500_000 })]
+      const container = containerOf(setup.releases[1] ?? r1, 0, { startedAt: epoch - runningMs, probe })
+      return passOf({ ...setup, endpoints, containers: [...setup.containers, container], published: 'live' })
+    }
+
+    it('for as long as its budget -> given up, and what served before serves on', () => {
+      const pass = unready({ forMs: 60_000 })
+      expect(pass.records).toEqual(['verdict 2 ReadinessTimeout', 'draining 2/0', 'unrouted 2/0'])
+      expect(pass.messages['Ready']).toContain('replica 0 was ready, and then was not for 60 s; the last probe said: 503; release 1 serves on')
+    })
+
+    it('for less -> waits for the rest', () => {
+      const pass = unready({ forMs: 59_000 })
+      expect({ records: pass.records, requeue: pass.requeueAfterMs }).toEqual({ records: [], requeue: 1_000 })
+    })
+
+    it('but it was started again since -> has its whole budget', () => {
+      const pass = unready({ forMs: 600_000, runningMs: 20_000 })
+      expect({ records: pass.records, requeue: pass.requeueAfterMs }).toEqual({ records: [], requeue: 40_000 })
+    })
+
+    it('it is only now that it is seen -> its budget begins', () => {
+      const pass = unready({ forMs: 500_000, state: 'ready' })
+      expect(pass.records).toEqual(['starting 2/0'])
+      expect(pass.input.desired.endpoints[1]).toMatchObject({ stateAt: epoch })
+      expect(pass.requeueAfterMs).toBe(60_000)
+    })
+
+    it.each([
+      ['nobody knows', { ready: null, message: '' }],
+      ['nobody has asked its present run', { ready: false, message: '', asked: false }],
+    ])('%s -> no verdict', (_, probe) => expect(unready({ forMs: 600_000, probe }).records).toEqual([]))
+
+    it('the release was complete before -> stays', () => {
+      expect(unready({ forMs: 600_000, release2: served }).records).not.toContain('verdict 2 ReadinessTimeout')
     })
   })
 

@@ -1,24 +1,29 @@
-import type { Action, ContainerSpecGiven } from '../action.js'
+import type { Action } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
 import type { Plan, PlanInput } from '../controller.js'
-import { label } from '../labels.js'
 import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
+import { pullKey } from '../pull-key.js'
+import { isProven, limitsOf, replicaContainer } from './container.js'
 import { conditionsOf } from './describe.js'
-import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from './desired.js'
-import { internalZone, isLive, publicationOf, publicationOn, revisionOf } from './publication.js'
+import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
+import { preDeploys } from './pre-deploy.js'
+import { needsPreDeploy, targetImage, waitsFor } from './preparation.js'
+import { isLive, isLiveWhereSeen, isNamedByNobody, isToBeCleared, noRevision, publicationOf, publicationOn, publishKey, revisionOf, silenceLeftMs } from './publication.js'
 import { recordsOf } from './records.js'
 import { applicationDefaults, probeOf } from './spec.js'
-import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, worldOf, type Replica, type Stray, type World } from './world.js'
+import { keepsLog, lastWordsOf } from './verdict-log.js'
+import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, unreadyForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
 const awaitReadyMs = 400
 const connectionsPollMs = 1_000
-const engineAwayPollMs = 1_000
-const agentAwayPollMs = 10_000
 /** Nobody tells when another resource gives an address back. */
 const addressesPollMs = 10_000
 const shortestWaitMs = 50
 const firstProbeMs = 1_000
+/** Another application turns ready without telling this one. */
+const dependenciesPollMs = 3_000
 
 /**
  * resolve → pull → create → ready → publish → drained → stop → remove, none of it remembered: each pass asks of
@@ -29,7 +34,7 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
   const records = recordsOf(world)
   if (records.length > 0) return { records, actions: [], conditions: [], requeueAfterMs: null, finalize: false }
   // What must leave comes first: that is what is left to do when not all fits into one pass.
-  const actions = [publishes, retires, policies, resolves, pulls, ensures].flatMap((step) => step(world))
+  const actions = [publishes, keepsLog, retires, policies, limits, restarts, resolves, pulls, preDeploys, ensures].flatMap((step) => step(world))
   return {
     records: [],
     actions,
@@ -41,13 +46,14 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
 
 function resolves(world: World): Action[] {
   const { input } = world
-  if (!world.needsRelease || input.quiet || !isReadable(world, input.desired.node)) return []
+  if (!world.needsRelease || world.missingSecrets.length > 0 || input.quiet || !isReadable(world, input.desired.node)) return []
+  const { pullPolicy } = input.desired.spec
   const image = withTag(input.desired.spec.image)
   return [
     {
-      key: resolveKey(image),
+      key: resolveKey(input.desired),
       verb: 'resolveImage',
-      args: { image, platform: null },
+      args: { image, ...credentialOf(world), ...(pullPolicy === undefined ? {} : { policy: pullPolicy }) },
       node: input.desired.node,
       queue: 'long',
       container: null,
@@ -56,6 +62,11 @@ function resolves(world: World): Action[] {
       summary: `resolve ${image}`,
     },
   ]
+}
+
+function credentialOf({ input }: World): { credential?: string } {
+  const { registryCredential } = input.desired.spec
+  return registryCredential === undefined ? {} : { credential: registryCredential }
 }
 
 /** Replicas whose container has to be made or started. */
@@ -76,12 +87,15 @@ function pulls(world: World): Action[] {
   for (const replica of needingContainer(world)) {
     const { endpoint, release, container } = replica
     if (release && !container && localImage(world, replica) === null && !isImageLost(world, endpoint.node, release))
-      missing.set(`${endpoint.node} ${release.resolvedImage}`, { node: endpoint.node, release })
+      missing.set(pullKey(endpoint.node, release.resolvedImage), { node: endpoint.node, release })
   }
-  return [...missing.values()].map(({ node, release }) => ({
-    key: `pull:${release.resolvedImage}`,
+  const { node } = world.input.desired
+  const first = isWantedSoon(world)
+  if (first && targetImage(world) === null && !isImageLost(world, node, first)) missing.set(pullKey(node, first.resolvedImage), { node, release: first })
+  return [...missing].map(([key, { node, release }]) => ({
+    key,
     verb: 'pullImage',
-    args: { image: pullReference(release) },
+    args: { image: pullReference(release), ...credentialOf(world) },
     node,
     queue: 'long',
     container: null,
@@ -89,6 +103,14 @@ function pulls(world: World): Action[] {
     supersedable: true,
     summary: `pull ${pullReference(release)}`,
   }))
+}
+
+/** The target, where its image is needed before its replicas are: to run its command, or to stop what serves only then. */
+function isWantedSoon(world: World): Release | null {
+  const { target, count, frozen, input, strategy, replicas } = world
+  if (!target || count === 0 || frozen || input.quiet || waitsFor(world).length > 0) return null
+  const makesRoom = strategy.kind === 'recreate' && !replicas.some((r) => r.endpoint.release === target.number)
+  return needsPreDeploy(world) || makesRoom ? target : null
 }
 
 /** Id of the release's image on the replica's node; null = not there, undefined = not looked for, because the release is younger than the look. */
@@ -111,7 +133,7 @@ function ensures(world: World): Action[] {
       {
         key: `ensure:${endpoint.release}:${endpoint.replica}`,
         verb: 'ensureContainer',
-        args: { container: containerSpec(world, replica, release), awaitReadyMs },
+        args: { container: replicaContainer(world, replica, release), awaitReadyMs },
         node: endpoint.node,
         queue: 'short',
         container: replica.containerName,
@@ -131,53 +153,15 @@ function isOccupied({ strays }: World, { endpoint, containerName }: Replica): bo
   )
 }
 
-/** A failing release keeps its exit code; what has proved itself is restarted by Docker, which backs off. */
-function isProven(endpoint: Endpoint, release: Release | undefined): boolean {
-  return endpoint.readyAt !== null || (release !== undefined && release.servingAt !== null)
-}
-
-function containerSpec({ input }: World, { endpoint, containerName }: Replica, release: Release): ContainerSpecGiven {
-  const { instance, resource, desired } = input
-  const { template } = release
-  const probe = probeOf(template)
-  const grace = desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
-  return {
-    name: containerName,
-    image: release.resolvedImage,
-    labels: {
-      ...Object.fromEntries((template.labels ?? []).map((l) => [l.key, l.value])),
-      [label.instance]: instance,
-      [label.kind]: resource.kind,
-      [label.resource]: resource.id,
-      [label.name]: resource.name,
-      [label.project]: resource.project,
-      [label.release]: String(endpoint.release),
-      [label.replica]: String(endpoint.replica),
-      [label.specHash]: release.hash,
-      [label.stopGrace]: String(grace),
-      ...(probe ? { [label.probe]: JSON.stringify(probe) } : {}),
-    },
-    env: (template.env ?? []).map((e): [string, string] => [e.name, e.value]),
-    entrypoint: template.entrypoint ?? null,
-    command: template.command ?? null,
-    hostname: `${resource.name}-${endpoint.release}-${endpoint.replica}`.slice(-63).replace(/^-+/, ''),
-    address: endpoint.address,
-    publishedPorts: [],
-    restartPolicy: isProven(endpoint, release) ? 'unless-stopped' : 'no',
-    stopGraceSeconds: grace,
-    dnsSearch: [`${resource.project}.${internalZone}`],
-  }
-}
-
 function publishes(world: World): Action[] {
   if (showsUnknown(world)) return []
   return world.nodes
     .map(({ node, published }) => ({ node, published, publication: publicationOn(world, node) }))
-    .filter(({ published, publication }) => published !== revisionOf(publication))
+    .filter(({ node, published, publication }) => published !== revisionOf(publication) || (published === null && isToBeCleared(world, node)))
     .map(({ node, publication }) => ({
-      key: `publish:${node}`,
+      key: publishKey(node),
       verb: 'publishEndpoints',
-      args: { publication, revision: revisionOf(publication) ?? 'none' },
+      args: { publication, revision: revisionOf(publication) ?? noRevision },
       node,
       queue: 'short',
       container: null,
@@ -209,14 +193,79 @@ function policies(world: World): Action[] {
     }))
 }
 
+/** Limits change in the living container; one that has to go makes a new release. */
+function limits(world: World): Action[] {
+  const wanted = limitsOf(world.input.desired.spec)
+  const differs = (has: number | null, wants: number | null) => wants !== null && wants !== has
+  return world.replicas
+    .filter(({ endpoint, container }) => endpoint.state !== 'draining' && container?.state === 'running')
+    .filter(({ container }) => {
+      const has = container?.limits
+      return has !== undefined && (differs(has.memoryBytes, wanted.memoryBytes) || differs(has.nanoCpus, wanted.nanoCpus))
+    })
+    .map((r) => ({
+      key: `limits:${r.endpoint.release}:${r.endpoint.replica}`,
+      verb: 'setResources',
+      args: { name: r.containerName, resources: wanted },
+      node: r.endpoint.node,
+      queue: 'short',
+      container: r.containerName,
+      timeoutSeconds: 30,
+      supersedable: false,
+      summary: `change the limits of replica ${r.endpoint.replica} of release ${r.endpoint.release}`,
+    }))
+}
+
+/** A replica that fails its liveness probe is started again, at most once in its start-up budget. */
+function restarts(world: World): Action[] {
+  return world.replicas
+    .filter((r) => hangs(r) && hangsForMs(world, r) <= 0)
+    .map((r) => {
+      const graceSeconds = world.input.desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
+      return {
+        key: `restart:${r.endpoint.release}:${r.endpoint.replica}`,
+        verb: 'restartContainer',
+        args: { name: r.containerName, graceSeconds },
+        node: r.endpoint.node,
+        queue: 'long',
+        container: r.containerName,
+        timeoutSeconds: graceSeconds + 60,
+        supersedable: false,
+        summary: `restart replica ${r.endpoint.replica} of release ${r.endpoint.release}, which fails its liveness probe`,
+      }
+    })
+}
+
+function hangs({ endpoint, container }: Replica): boolean {
+  return endpoint.state !== 'draining' && container?.state === 'running' && container.probe.live === false
+}
+
+/** Milliseconds until it may be restarted. */
+function hangsForMs({ input }: World, { container, seenAt }: Replica): number {
+  const budgetMs = (input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1_000
+  return container ? budgetMs - runningForMs(container, seenAt) : 0
+}
+
 function retires(world: World): Action[] {
+  const words = lastWordsOf(world)?.name
   const drained = world.replicas
-    .filter((r) => r.container && r.endpoint.state === 'draining' && drainLeftMs(world, r) === 0)
+    .filter((r) => r.container && r.endpoint.state === 'draining' && r.containerName !== words && drainLeftMs(world, r) === 0)
     .map((r) => retire(world, r.endpoint.node, r.containerName, `stop replica ${r.endpoint.replica} of release ${r.endpoint.release}`))
   const strays = world.strays
     .filter((s) => !isRouted(world, s) && !mayBeAll(world, s))
     .map((s) => retire(world, s.node, s.container.name, `remove ${s.container.name}, which nobody asked for`))
-  return [...drained, ...strays]
+  const commands = world.preDeploys
+    .filter((s) => s.container.name !== words && !isStillNeeded(world, s))
+    .map((s) => retire(world, s.node, s.container.name, `remove ${s.container.name}, whose command is done`))
+  return [...drained, ...strays, ...commands]
+}
+
+/** It is the target's, and what became of it is not written down yet; or it runs, and nobody knows what it changes. */
+function isStillNeeded(world: World, { container }: Stray): boolean {
+  const { target, input } = world
+  if (input.resource.deleting) return false
+  if (container.state === 'running') return true
+  return needsPreDeploy(world) && container.release === target?.number && container.specHash === target.hash
 }
 
 /** Nothing wanted serves yet, and this one may; unless it has the name that the wanted one needs. */
@@ -232,11 +281,8 @@ function nothingServes(world: World): boolean {
 
 /** Readers may still name a stray's address: it was a replica until somebody renamed or changed it. */
 function isRouted(world: World, { container }: Stray): boolean {
-  return (
-    container.state === 'running' &&
-    world.replicas.some((r) => r.endpoint.address === container.address && r.endpoint.readyAt !== null) &&
-    !isLive(world)
-  )
+  const named = ({ endpoint: e }: Replica) => e.readyAt !== null && e.unroutedAt === null && !isNamedByNobody(world, e)
+  return container.state === 'running' && world.replicas.some((r) => r.endpoint.address === container.address && named(r))
 }
 
 function retire({ input }: World, node: string, name: string, summary: string): Action {
@@ -258,15 +304,16 @@ function retire({ input }: World, node: string, name: string, summary: string): 
  * How long a draining replica has to stay: until DNS and ingress no longer name it, no resolver's answer with it
  * can be alive, and no ingress connection is open to it, but at most drainSeconds. null = until something is seen.
  */
-function drainLeftMs(world: World, { endpoint, container }: Replica): number | null {
+function drainLeftMs(world: World, { endpoint, container, wanted }: Replica): number | null {
   if (endpoint.readyAt === null) return 0
   // Also of one that is down: Docker may start it again any moment, and readers would find it for just as long.
-  if (endpoint.unroutedAt === null) return null
+  if (endpoint.unroutedAt === null) return isLiveWhereSeen(world) ? silenceLeftMs(world, endpoint) : null
   if (container?.state !== 'running') return 0
   const { desired, now } = world.input
   const since = now - endpoint.unroutedAt
   const mostMs = (desired.spec.drainSeconds ?? applicationDefaults.drainSeconds) * 1000
-  const others = world.replicas.some((r) => r.endpoint.state === 'ready')
+  // Others that have just fallen come back; what still finds this one must not be cut off for that. Recreate waits for nobody.
+  const others = (world.count > 0 && !wanted && world.strategy.kind !== 'recreate') || world.replicas.some((r) => r.endpoint.state === 'ready')
   const dnsMs = Math.min(others ? (desired.dnsTtlSeconds + 1) * 1000 : 0, mostMs)
   if (since < dnsMs) return dnsMs - since
   if (since >= mostMs || connectionsTo(world, endpoint.address) === 0) return 0
@@ -274,23 +321,23 @@ function drainLeftMs(world: World, { endpoint, container }: Replica): number | n
 }
 
 function requeueAfterMs(world: World): number | null {
-  const { observed, desired } = world.input
+  const { observed, desired, resource } = world.input
   const budgetMs = (desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1000
   const waits: (number | null)[] = []
-  for (const o of observed) {
-    if (o.unreachable !== null) waits.push(o.unreachable === 'DockerUnreachable' ? engineAwayPollMs : agentAwayPollMs)
-  }
+  for (const o of observed) if (o.unreachable !== null) waits.push(awayPollMs(o, resource.id))
   for (const replica of world.replicas) {
     const { endpoint, container, release, ready, seenAt } = replica
     if (endpoint.state === 'draining') waits.push(drainLeftMs(world, replica))
     else if (container && release && !ready && container.state === 'running') {
-      const ran = runningForMs(container, seenAt)
-      waits.push((probeOf(release.template) ? budgetMs : minimumReadyMs) - ran)
+      if (probeOf(release.template)) waits.push(budgetMs - unreadyForMs(container, replica))
+      else waits.push(minimumReadyMs - runningForMs(container, seenAt))
       // Its first answer may be "not ready", which is no news that anybody would tell.
       if (container.probe.asked === false) waits.push(firstProbeMs)
     }
   }
-  const unlooked = needingContainer(world).some((r) => !r.container && localImage(world, r) === undefined)
+  for (const replica of world.replicas.filter(hangs)) waits.push(hangsForMs(world, replica))
+  if (world.count > 0 && waitsFor(world).length > 0) waits.push(dependenciesPollMs)
+  const unlooked = (isWantedSoon(world) !== null && isReadable(world, desired.node) && targetImage(world) === undefined) || needingContainer(world).some((r) => !r.container && localImage(world, r) === undefined)
   if (unlooked) waits.push(shortestWaitMs)
   if (desired.addressesExhausted) waits.push(addressesPollMs)
   // What is due already waits for an action or a probe, and both wake the loop.
@@ -304,6 +351,7 @@ function finished(world: World): boolean {
     resource.deleting &&
     inFlight.length === 0 &&
     desired.endpoints.length === 0 &&
+    desired.publishedOn.length === 0 &&
     observed.every((o) => o.unreachable === null && o.containers.length === 0 && o.published === null)
   )
 }

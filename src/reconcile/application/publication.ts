@@ -1,7 +1,10 @@
 import type { Publication } from '../action.js'
 import { shortHash } from '../hash.js'
-import type { Release } from './desired.js'
-import { serves, type World } from './world.js'
+import type { Endpoint, Release } from './desired.js'
+import { serves, type Replica, type World } from './world.js'
+
+/** Longest that a node that does not answer keeps others from retiring what it may still send requests to. */
+export const silenceHoldsMs = 10 * 60_000
 
 /** The zone below which all names of this platform live. */
 export const internalZone = 'internal'
@@ -10,7 +13,7 @@ export const internalZone = 'internal'
 export function publicationOf(world: World): Publication | null {
   const { resource } = world.input
   // Silence of a node is not death: what was ready on it stays shown by the others.
-  const replicas = world.replicas.filter((r) => (r.hidden ? r.endpoint.state === 'ready' : serves(r)))
+  const replicas = world.replicas.filter((r) => (r.hidden ? r.endpoint.state === 'ready' : serves(r)) && !isHeldBack(world, r))
   const addresses = replicas.map((r) => r.endpoint.address).sort()
   const shown = world.nodes.some((n) => n.published !== null)
   if (resource.deleting || (addresses.length === 0 && !shown)) return null
@@ -27,10 +30,15 @@ export function publicationOf(world: World): Publication | null {
   }
 }
 
+/** Blue-green switches once: until the whole new set is ready, what served before goes on alone. */
+function isHeldBack({ strategy, target, replicas }: World, { endpoint }: Replica): boolean {
+  if (strategy.kind !== 'blue-green' || !target || target.servingAt !== null || endpoint.release !== target.number) return false
+  return replicas.some((r) => r.endpoint.release !== target.number && (r.hidden ? r.endpoint.state === 'ready' : serves(r)))
+}
+
 /**
- * What the readers of one node should show. A node that the application leaves shows nothing: once its last replica is
- * gone nobody looks at it any more, and what it still named would be wrong before long. But first the others show
- * everything, or nobody would for a moment.
+ * What the readers of one node should show. A node that the application leaves shows nothing: what it still named would
+ * be wrong before long. But first the others show everything, or nobody would for a moment.
  */
 export function publicationOn(world: World, node: string): Publication | null {
   const all = publicationOf(world)
@@ -47,17 +55,47 @@ export function leaves({ input, replicas }: World, node: string): boolean {
   return !staying.some((r) => r.endpoint.node === node) && (node !== input.desired.node || staying.length > 0)
 }
 
+/** Nothing is to be shown on `node`, but something may be, or may come late: a removal that ended is newer than all of it. */
+export function isToBeCleared(world: World, node: string): boolean {
+  const { resource, desired } = world.input
+  return desired.publishedOn.includes(node) && (resource.deleting || leaves(world, node))
+}
+
+/** Revision of a publication that removes everything. */
+export const noRevision = 'none'
+
+export const publishKey = (node: string) => `publish:${node}`
+
 function portOf(release: Release | undefined): number | null {
   return release?.template.ports?.[0] ?? null
 }
 
 /** What should be shown is shown on every node, and no earlier publication on its way can still replace it. */
 export function isLive(world: World): boolean {
-  const { observed, inFlight } = world.input
-  return (
-    observed.every((o) => o.unreachable === null && o.published === revisionOf(publicationOn(world, o.node))) &&
-    !inFlight.some((a) => a.verb === 'publishEndpoints')
-  )
+  return isLiveWhereSeen(world) && silentNodes(world).length === 0
+}
+
+/** The same of the nodes that answer. */
+export function isLiveWhereSeen(world: World): boolean {
+  return isPublished(world) && !world.input.inFlight.some((a) => a.verb === 'publishEndpoints')
+}
+
+export function isPublished(world: World): boolean {
+  return world.nodes.every((n) => n.published === revisionOf(publicationOn(world, n.node)))
+}
+
+/** Nobody names what left its state at `stateAt` any more: no node that answers, and those that do not were waited for long enough. */
+export function isNamedByNobody(world: World, endpoint: Endpoint): boolean {
+  return isLive(world) || (isLiveWhereSeen(world) && silenceLeftMs(world, endpoint) <= 0)
+}
+
+/** What is left of the time that silent nodes may hold the endpoint. */
+export function silenceLeftMs({ input }: World, { stateAt }: Endpoint): number {
+  return stateAt + silenceHoldsMs - input.now
+}
+
+export function silentNodes({ input }: World): string[] {
+  return input.observed.filter((o) => o.unreachable !== null).map((o) => o.node)
 }
 
 export function revisionOf(publication: Publication | null): string | null {

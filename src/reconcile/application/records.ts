@@ -2,10 +2,14 @@ import { resultOf, type ResultOf } from '../action.js'
 import { saysHeld } from '../address-in-use.js'
 import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
+import { pullKey } from '../pull-key.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
-import { isLive, leaves } from './publication.js'
+import { isLiveWhereSeen, isNamedByNobody, isToBeCleared, noRevision, publicationOn, publishKey, silenceHoldsMs } from './publication.js'
+import { mayStart, mayStopForTarget, needsPreDeploy, preDeployOf } from './preparation.js'
 import { applicationDefaults, templateHash, templateOf } from './spec.js'
-import { lostImageMessage, lostReplica, resolveKey, runningForMs, serves, unknownServers, type Replica, type World } from './world.js'
+import { preDeployKey } from './pre-deploy.js'
+import { verdictLogKey } from './verdict-log.js'
+import { lostImageMessage, lostReplica, resolveKey, serves, unknownServers, unreadyForMs, type Replica, type World } from './world.js'
 
 /** Docker starts a crashing container again by itself; after this many times an unproven release is given up. */
 const restartsMost = 5
@@ -16,16 +20,35 @@ export function recordsOf(world: World): ApplicationRecord[] {
   if (release) return [release]
   const verdict = verdictOn(world)
   if (verdict) return [verdict]
-  const known = [...readiness(world), ...gone(world), ...displaced(world), ...unrouted(world), ...serving(world)]
+  const again = namedAgain(world)
+  if (again.length > 0) return again
+  const known = [...preDeployed(world), ...verdictLog(world), ...readiness(world), ...gone(world), ...displaced(world), ...unrouted(world), ...serving(world)]
   if (known.length > 0) return known
   const drained = [...drains(world), ...revived(world)]
   if (drained.length > 0) return drained
-  return allocations(world)
+  const allocated = allocations(world)
+  return allocated.length > 0 ? allocated : [...published(world), ...unpublished(world)]
+}
+
+/** Written before anything is published there: from now on the node is looked at, whatever becomes of its replicas. */
+function published(world: World): ApplicationRecord[] {
+  return world.nodes
+    .filter((n) => !world.input.desired.publishedOn.includes(n.node) && (n.published !== null || publicationOn(world, n.node) !== null))
+    .map(({ node }) => ({ type: 'published', node }))
+}
+
+/** The agent carries out no older publication after a removal that has ended, so nothing can come any more. */
+function unpublished(world: World): ApplicationRecord[] {
+  const { settled } = world.input
+  return world.nodes
+    .filter((n) => n.published === null && isToBeCleared(world, n.node))
+    .filter(({ node }) => resultOf(settled, publishKey(node), 'publishEndpoints')?.revision === noRevision)
+    .map(({ node }) => ({ type: 'unpublished', node }))
 }
 
 function newRelease(world: World): ApplicationRecord | null {
   const { desired, resource } = world.input
-  const resolved = world.needsRelease ? resolvedImage(world) : undefined
+  const resolved = world.needsRelease && world.missingSecrets.length === 0 ? resolvedImage(world) : undefined
   if (!resolved) return null
   const template = templateOf(desired.spec, desired.context)
   const hash = templateHash(template)
@@ -46,20 +69,22 @@ function newRelease(world: World): ApplicationRecord | null {
 function resolvedImage({ input, nodes }: World): ResultOf['resolveImage'] | undefined {
   const image = withTag(input.desired.spec.image)
   const seen = nodes.find((n) => n.node === input.desired.node)?.resolved
-  return resultOf(input.settled, resolveKey(image), 'resolveImage') ?? (seen?.image === image ? seen : undefined)
+  return resultOf(input.settled, resolveKey(input.desired), 'resolveImage') ?? (seen?.image === image ? seen : undefined)
 }
 
 /** Why the target, which has never served, must be given up; null while there is hope. */
 function verdictOn(world: World): ApplicationRecord | null {
   const { target } = world
   if (!target || target.servingAt !== null || target.verdict !== null) return null
+  const before = preDeployCause(world, target)
+  if (before) return { type: 'verdict', release: target.number, ...before }
   for (const replica of world.replicas.filter((r) => r.wanted)) {
     const neverReady = replica.endpoint.readyAt === null
-    const cause = neverReady ? (exitCause(replica) ?? budgetCause(world, replica)) : crashCause(replica)
+    const cause = (neverReady ? exitCause(replica) : crashCause(replica)) ?? budgetCause(world, replica)
     if (cause) return { type: 'verdict', release: target.number, ...cause }
   }
   const lost = lostReplica(world)
-  if (lost) return { type: 'verdict', release: target.number, reason: 'ImageMissing', message: lostImageMessage(lost) }
+  if (lost) return { type: 'verdict', release: target.number, reason: 'ImageMissing', message: lostImageMessage(world, lost) }
   const failure = definitiveFailure(world, target)
   return failure ? { type: 'verdict', release: target.number, ...failure } : null
 }
@@ -67,6 +92,28 @@ function verdictOn(world: World): ApplicationRecord | null {
 interface Cause {
   reason: string
   message: string
+}
+
+/** Any end but a good one is final, also one that nobody saw: the command is run once. */
+function preDeployCause(world: World, target: Release): Cause | null {
+  const ran = needsPreDeploy(world) ? preDeployOf(world, target) : undefined
+  if (!ran || !hasEnded(ran.state) || ran.exitCode === 0) return null
+  const how = ran.oomKilled ? 'was killed because it ran out of memory' : `ended with exit code ${ran.exitCode}`
+  return { reason: 'PreDeployFailed', message: `its pre-deploy command ${how}` }
+}
+
+const hasEnded = (state: string) => state === 'exited' || state === 'dead'
+
+function preDeployed(world: World): ApplicationRecord[] {
+  const { target } = world
+  const ran = target && needsPreDeploy(world) ? preDeployOf(world, target) : undefined
+  return target && ran && hasEnded(ran.state) && ran.exitCode === 0 ? [{ type: 'preDeployed', release: target.number }] : []
+}
+
+function verdictLog({ latest, input }: World): ApplicationRecord[] {
+  if (!latest?.verdict || latest.verdictLog !== null) return []
+  const kept = resultOf(input.settled, verdictLogKey(latest), 'keepLog')
+  return kept ? [{ type: 'verdictLog', release: latest.number, sha256: kept.sha256 ?? '' }] : []
 }
 
 function exitCause({ container, endpoint, busy }: Replica): Cause | null {
@@ -86,19 +133,24 @@ function crashCause({ container, endpoint, ready }: Replica): Cause | null {
   return { reason: 'CrashLoop', message: `replica ${endpoint.replica} was restarted ${container.restartCount} times${code}` }
 }
 
-function budgetCause(world: World, { container, endpoint, ready, busy, seenAt }: Replica): Cause | null {
-  if (!container || ready || busy || container.state !== 'running') return null
+/** Whether it was ready before or not: a release that is never complete must not wait for it for ever. */
+function budgetCause(world: World, replica: Replica): Cause | null {
+  const { container, endpoint, ready, busy } = replica
+  if (endpoint.state !== 'starting' || !container || ready || busy || container.state !== 'running') return null
   // An agent that was away knows nothing yet: silence is no failed probe.
   if (container.probe.ready === null || container.probe.asked === false) return null
   const budget = world.input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds
-  if (runningForMs(container, seenAt) < budget * 1000) return null
+  if (unreadyForMs(container, replica) < budget * 1000) return null
   const last = container.probe.message ? `; the last probe said: ${container.probe.message}` : ''
-  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} was not ready within ${budget} s${last}` }
+  const what = endpoint.readyAt === null ? 'was not ready within' : 'was ready, and then was not for'
+  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} ${what} ${budget} s${last}` }
 }
 
 function definitiveFailure(world: World, target: Release): Cause | null {
+  const nodes = [world.input.desired.node, ...world.replicas.filter((r) => r.wanted).map((r) => r.endpoint.node)]
+  const pulls = new Set(nodes.map((node) => pullKey(node, target.resolvedImage)))
   for (const [key, failure] of world.input.failures) {
-    const concerns = key === `pull:${target.resolvedImage}` || key.startsWith(`ensure:${target.number}:`)
+    const concerns = pulls.has(key) || key.startsWith(`ensure:${target.number}:`) || key === preDeployKey(target)
     if (concerns && !failure.retryable) return { reason: failure.reason, message: failure.message }
   }
   return null
@@ -121,7 +173,6 @@ function gone(world: World): ApplicationRecord[] {
     .filter((r) => r.endpoint.state === 'draining' && !r.hidden && !r.container && !r.busy)
     .filter((r) => r.endpoint.readyAt === null || r.endpoint.unroutedAt !== null)
     .filter((r) => !world.strays.some((s) => s.container.address === r.endpoint.address))
-    .filter((r) => !leaves(world, r.endpoint.node) || isSilent(world, r.endpoint.node))
     .map(({ endpoint: { release, replica } }) => ({ type: 'endpointGone', release, replica }))
 }
 
@@ -140,16 +191,19 @@ function displaced(world: World): ApplicationRecord[] {
     .map(({ endpoint: { release, replica } }) => ({ type: 'endpointGone', release, replica }))
 }
 
-/** Without an endpoint on it, a node that the application leaves is not looked at any more: nothing may be left there. */
-function isSilent({ nodes, input }: World, node: string): boolean {
-  return nodes.some((n) => n.node === node && n.published === null) && !input.inFlight.some((a) => a.key === `publish:${node}`)
-}
-
 function unrouted(world: World): ApplicationRecord[] {
-  if (!isLive(world)) return []
   return world.replicas
     .filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null && r.endpoint.unroutedAt === null)
+    .filter((r) => isNamedByNobody(world, r.endpoint))
     .map(({ endpoint: { release, replica } }) => ({ type: 'unrouted', release, replica }))
+}
+
+/** A node that had been silent for too long to be waited for is back, and may name it until it shows what the others do. */
+function namedAgain(world: World): ApplicationRecord[] {
+  if (isLiveWhereSeen(world)) return []
+  return world.replicas
+    .filter(({ endpoint: e }) => e.state === 'draining' && e.unroutedAt !== null && e.unroutedAt - e.stateAt >= silenceHoldsMs)
+    .map((r) => endpointState(r.endpoint, 'draining'))
 }
 
 function serving(world: World): ApplicationRecord[] {
@@ -164,15 +218,23 @@ function drains(world: World): ApplicationRecord[] {
   if (world.frozen) return []
   const leaving = world.replicas.filter((r) => !r.wanted && r.endpoint.state !== 'draining').sort(leavesFirst)
   const newReady = world.replicas.filter((r) => r.wanted && serves(r)).length
-  let ready = newReady + leaving.filter(serves).length
+  // What blue-green holds back until it is complete stands in for nobody.
+  const standIn = world.strategy.kind !== 'blue-green' || newReady >= world.count ? newReady : 0
+  let ready = standIn + leaving.filter(serves).length
   const proven = newReady > 0 || world.count === 0 || !world.target
   let room = drainsAtOnce(world) - world.replicas.filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null).length
 
   const records: ApplicationRecord[] = []
   for (const replica of leaving) {
+    if (makesRoom(world, replica)) {
+      records.push(endpointState(replica.endpoint, 'draining'))
+      continue
+    }
     const neverServed = replica.endpoint.readyAt === null
     if (neverServed) records.push(endpointState(replica.endpoint, 'draining'))
-    else if (!serves(replica)) {
+    else if (mayServe(replica)) {
+      if (newReady >= world.count) records.push(endpointState(replica.endpoint, 'draining'))
+    } else if (!serves(replica)) {
       if (proven) records.push(endpointState(replica.endpoint, 'draining'))
     } else if (ready - 1 >= world.count && room > 0) {
       records.push(endpointState(replica.endpoint, 'draining'))
@@ -183,9 +245,20 @@ function drains(world: World): ApplicationRecord[] {
   return records
 }
 
+/** Ready when its node was last heard, and shown since: it counts for nobody, but is not given up before others stand in for it. */
+function mayServe({ hidden, endpoint }: Replica): boolean {
+  return hidden && endpoint.state === 'ready'
+}
+
+/** Old and new cannot be side by side: the old one goes as soon as the new one can start. */
+function makesRoom(world: World, { endpoint, hidden }: Replica): boolean {
+  const { strategy, target } = world
+  return strategy.kind === 'recreate' && target !== undefined && endpoint.release !== target.number && !hidden && mayStopForTarget(world)
+}
+
 /** Nobody replaces what leaves when nothing is wanted any more, so then all may go together. */
 function drainsAtOnce(world: World): number {
-  return world.count === 0 || !world.target ? Infinity : Math.max(1, Math.floor(world.count / 4))
+  return world.count === 0 || !world.target || world.strategy.kind === 'blue-green' ? Infinity : Math.max(1, Math.floor(world.count / 4))
 }
 
 /** Unready first, then the oldest release, then the highest replica. */
@@ -206,17 +279,28 @@ function revived(world: World): ApplicationRecord[] {
 
 function allocations(world: World): ApplicationRecord[] {
   const { target, input, count } = world
-  if (!target || world.frozen || input.quiet || input.desired.addressesExhausted) return []
+  if (!target || world.frozen || input.quiet || input.desired.addressesExhausted || !mayStart(world)) return []
   const own = world.replicas.filter((r) => r.endpoint.release === target.number)
   const held = new Set(own.map((r) => r.endpoint.replica))
   const missing = Array.from({ length: count }, (_, i) => i).filter((i) => !held.has(i))
+  return missing
+    .slice(0, placesLeft(world, own))
+    .map((replica) => ({ type: 'endpoint', release: target.number, replica, node: input.desired.node }))
+}
+
+/** How many replicas the target may have more than its `own`. */
+function placesLeft(world: World, own: Replica[]): number {
+  const { count, strategy } = world
+  if (strategy.kind === 'recreate') return own.length < world.replicas.length ? 0 : count
   const most = count + world.surge
-  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining')
+  const staying = world.replicas.filter((r) => r.endpoint.state !== 'draining' && !isBehind(world, r))
   // A target must be able to prove itself even when broken leftovers fill every place. Those that serve leave by
   // themselves, one after the other: deploys in quick succession wait for them instead of piling up.
   const mayProve = !own.some((r) => r.wanted) && staying.filter(serves).length < most
-  const places = Math.max(most - staying.length, mayProve ? 1 : 0)
-  return missing
-    .slice(0, Math.max(0, places))
-    .map((replica) => ({ type: 'endpoint', release: target.number, replica, node: input.desired.node }))
+  return Math.max(0, most - staying.length, mayProve ? 1 : 0)
+}
+
+/** On a silent node that is left: it takes no place where the target grows, which may have to do without it. */
+function isBehind({ input }: World, { hidden, wanted, endpoint }: Replica): boolean {
+  return hidden && !wanted && endpoint.node !== input.desired.node
 }

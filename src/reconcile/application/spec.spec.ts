@@ -147,5 +147,10 @@ describe('probeOf', () => {
       spec: { readiness: { port: 90, intervalSeconds: 0.1, timeoutSeconds: 0.25, failureThreshold: 1 } },
       probe: { kind: 'tcp', port: 90, path: '/', intervalMs: 100, timeoutMs: 250, failureThreshold: 1 },
     },
+    {
+      it: 'a command -> run in the container, whatever the ports are',
+      spec: { ports: [80], readiness: { command: ['check', '-q'] } },
+      probe: { kind: 'exec', command: ['check', '-q'], intervalMs: 2_000, timeoutMs: 2_000, failureThreshold: 3 },
+    },
   ])('$it', ({ spec, probe }) => expect(probeOf(templateOf({ image: 'x', ...spec }))).toEqual(probe))
 })

@@ -202,6 +202,8 @@ export const applicationSpecSchema = z
       else if (probe.port !== undefined && spec.ports && !spec.ports.includes(probe.port))
         ctx.addIssue({ code: 'custom', path: [field, 'port'], message: `must be one of the application's ports: ${spec.ports.join(', ')}` })
     }
+    if (spec.publishedPorts?.length && (spec.replicas ?? 1) > 1)
+      ctx.addIssue({ code: 'custom', path: ['replicas'], message: 'must be 0 or 1 with published ports: one container alone can hold a host port' })
     mountPathsTwice(spec).forEach((path) => ctx.addIssue({ code: 'custom', path, message: 'another mount has this path' }))
   })
 
@@ -294,17 +296,24 @@ export function templateHash(template: ReleaseTemplate): string {
   return shortHash(template)
 }
 
-/** The probe of a release: as asked, else a TCP connect to its first port, else none. */
+/** The readiness probe of a release: as asked, else a TCP connect to its first port, else none. */
 export function probeOf(template: ReleaseTemplate): Probe | null {
-  const { readiness, ports } = template
-  const port = readiness?.port ?? ports?.[0]
-  if (port === undefined) return null
-  return {
-    kind: readiness?.path === undefined ? 'tcp' : 'http',
-    port,
-    path: readiness?.path ?? '/',
-    intervalMs: Math.round((readiness?.intervalSeconds ?? applicationDefaults.probeIntervalSeconds) * 1000),
-    timeoutMs: Math.round((readiness?.timeoutSeconds ?? applicationDefaults.probeTimeoutSeconds) * 1000),
-    failureThreshold: readiness?.failureThreshold ?? applicationDefaults.probeFailureThreshold,
+  return probeFrom(template.readiness ?? {}, template.ports)
+}
+
+/** The liveness probe of a release; null when nobody asked for one. */
+export function livenessOf(template: ReleaseTemplate): Probe | null {
+  return template.liveness ? probeFrom(template.liveness, template.ports) : null
+}
+
+function probeFrom(asked: NonNullable<ApplicationSpec['readiness']>, ports: number[] | undefined): Probe | null {
+  const timing = {
+    intervalMs: Math.round((asked.intervalSeconds ?? applicationDefaults.probeIntervalSeconds) * 1000),
+    timeoutMs: Math.round((asked.timeoutSeconds ?? applicationDefaults.probeTimeoutSeconds) * 1000),
+    failureThreshold: asked.failureThreshold ?? applicationDefaults.probeFailureThreshold,
   }
+  if (asked.command) return { kind: 'exec', command: asked.command, ...timing }
+  const port = asked.port ?? ports?.[0]
+  if (port === undefined) return null
+  return { kind: asked.path === undefined ? 'tcp' : 'http', port, path: asked.path ?? '/', ...timing }
 }

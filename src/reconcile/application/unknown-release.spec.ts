@@ -34,9 +34,17 @@ describe('containers of a release that no record knows', () => {
     expect(keys({ spec: { ...v1, replicas: 0 }, releases: old.releases, endpoints: [], containers: [unknown(2, 0)] })).toContain(retire(2, 0))
   })
 
+  it('beside it a replica that somebody renamed -> stays while readers may name it, leaves when they were seen not to', () => {
+    const renamed = containerOf(releaseOf(1, v1), 1, { name: 'mine' })
+    const retired = (unroutedAt: number | null) =>
+      keys({ ...old, endpoints: [endpointOf(1, 0, 'starting'), endpointOf(1, 1, 'draining', { readyAt: epoch, unroutedAt })], containers: [unknown(2, 0), renamed], published: 'what was shown' })
+    expect(retired(null)).not.toContain('retire:mine')
+    expect(retired(epoch)).toContain('retire:mine')
+  })
+
   it('first release of an adopted orphan -> numbered above what runs', () => {
     const result = { resolved: 'shop/web@sha256:1', from: 'registry' as const, note: '' }
-    const resolved: Settled = { key: 'resolve:shop/web:1', verb: 'resolveImage', ok: true, result, generation: 1 }
+    const resolved: Settled = { key: `resolve:${nodeId}:shop/web:1`, verb: 'resolveImage', ok: true, result, generation: 1 }
     const { records } = passOf({ spec: v1, containers: [unknown(4, 0)], settled: [resolved] })
     expect(records[0]).toBe('release 5')
   })

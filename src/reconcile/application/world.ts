@@ -3,7 +3,9 @@ import { containerName } from '../labels.js'
 import { reachable, type NodeObservation, type ObservedContainer } from '../observed.js'
 import { withTag } from '../name.js'
 import { sameReplica, type ApplicationDesired, type Endpoint, type Release } from './desired.js'
+import { limitsOf } from './container.js'
 import { applicationDefaults, probeOf, templateHash, templateOf } from './spec.js'
+import { strategyOf, surgeOf, type Strategy } from './strategy.js'
 
 /** A replica without a probe counts as ready when it has run this long. */
 export const minimumReadyMs = 1_000
@@ -36,8 +38,12 @@ export interface Stray {
 export interface World {
   input: PlanInput<ApplicationDesired>
   nodes: NodeObservation[]
+  /** Replicas that are wanted now: none of what is suspended or deleted. */
   count: number
+  strategy: Strategy
   surge: number
+  /** Secrets that the spec names and the project lacks. */
+  missingSecrets: string[]
   /** The spec asks for something that no release stands for yet. */
   needsRelease: boolean
   latest: Release | undefined
@@ -48,49 +54,78 @@ export interface World {
   frozen: boolean
   replicas: Replica[]
   strays: Stray[]
+  /** Containers of pre-deploy commands, of any release. */
+  preDeploys: Stray[]
 }
 
-export const resolveKey = (image: string) => `resolve:${image}`
+/** Each node resolves for itself, as it pulls for itself: what one has under a tag is not what another has. */
+export const resolveKey = ({ node, spec }: ApplicationDesired) => `resolve:${node}:${withTag(spec.image)}`
 
 export function worldOf(input: PlanInput<ApplicationDesired>): World {
   const { desired, resource, observed, inFlight, failures } = input
   const nodes = reachable(observed)
-  const count = resource.deleting ? 0 : (desired.spec.replicas ?? applicationDefaults.replicas)
+  const count = resource.deleting || desired.spec.suspended ? 0 : (desired.spec.replicas ?? applicationDefaults.replicas)
+  const strategy = strategyOf(desired)
+  const missingSecrets = secretsMissing(desired)
 
   const latest = desired.releases.at(-1)
   const serving = desired.releases.findLast((r) => r.servingAt !== null && r.verdict === null)
-  const needsRelease = !resource.deleting && asksForRelease(resource, desired)
-  const resolveFailed = failures.get(resolveKey(withTag(desired.spec.image)))?.retryable === false
+  const needsRelease = !resource.deleting && asksForRelease(resource, desired, nodes)
+  const resolveFailed = failures.get(resolveKey(desired))?.retryable === false
   const standing = latest?.verdict === null ? latest : undefined
   const target = needsRelease ? (serving ?? standing) : (standing ?? serving)
 
   const busy = new Set(inFlight.map((a: InFlight) => a.container))
   const replicas = desired.endpoints.map((endpoint) => replicaOf(endpoint, input, nodes, target, count, busy))
   const known = new Set(replicas.flatMap((r) => (r.container ? [r.container.id] : [])))
-  const strays = nodes
+  const others = nodes
     .flatMap((n) => n.containers.filter((c) => !known.has(c.id)).map((container) => ({ node: n.node, container })))
     .sort((a, b) => (a.node + a.container.name < b.node + b.container.name ? -1 : 1))
   return {
     input,
     nodes,
     count,
-    surge: Math.max(1, Math.ceil(count / 4)),
+    strategy,
+    surge: surgeOf(strategy, count),
+    missingSecrets,
     needsRelease,
     latest,
     serving,
     target,
-    frozen: needsRelease && !resolveFailed && count > 0,
+    frozen: needsRelease && !resolveFailed && missingSecrets.length === 0 && count > 0,
     replicas,
-    strays,
+    strays: others.filter((o) => o.container.purpose === undefined),
+    preDeploys: others.filter((o) => o.container.purpose === 'pre-deploy'),
   }
 }
 
-/** A new release is due when the template changed, or when a failed one is tried again by a new generation. */
-export function asksForRelease(resource: ResourceView, desired: ApplicationDesired): boolean {
+function secretsMissing({ spec, context }: ApplicationDesired): string[] {
+  const { secretEnv, files } = templateOf(spec, context)
+  const named = [...(secretEnv ?? []), ...(files ?? [])].filter((s) => s.secret !== undefined && s.version === undefined)
+  return [...new Set(named.map((s) => s.secret ?? ''))]
+}
+
+/**
+ * A new release is due when the template changed, when a failed one is tried again by a new generation, or when a limit is
+ * to go that only a new container lacks.
+ */
+export function asksForRelease(resource: ResourceView, desired: ApplicationDesired, nodes: NodeObservation[] = []): boolean {
   const latest = desired.releases.at(-1)
   if (!latest) return true
   if (latest.templateHash !== templateHash(templateOf(desired.spec, desired.context))) return true
-  return latest.verdict !== null && resource.generation > latest.generation
+  if (latest.verdict !== null) return resource.generation > latest.generation
+  return keepsLimit(desired, latest, nodes)
+}
+
+/** Docker changes a limit of a living container and takes none away. */
+function keepsLimit({ spec }: ApplicationDesired, latest: Release, nodes: NodeObservation[]): boolean {
+  const wanted = limitsOf(spec)
+  return nodes
+    .flatMap((n) => n.containers)
+    .filter((c) => c.release === latest.number && c.specHash === latest.hash && c.purpose === undefined)
+    .some(({ limits }) =>
+      limits ? (wanted.memoryBytes === null && limits.memoryBytes !== null) || (wanted.nanoCpus === null && limits.nanoCpus !== null) : false,
+    )
 }
 
 function replicaOf(
@@ -146,9 +181,10 @@ function readyNow(container: ObservedContainer, release: Release | undefined, en
  * An image known only by its local id is gone from `node`, and its tag is another image by now: a pull would succeed
  * for ever and never bring it back.
  */
-export function isImageLost({ nodes }: World, node: string, release: Release): boolean {
+export function isImageLost({ nodes, input }: World, node: string, release: Release): boolean {
   const images = nodes.find((n) => n.node === node)?.images
   const byTag = images?.[withTag(release.template.image)]
+  if (input.desired.spec.pullPolicy === 'never') return images?.[release.resolvedImage] === null
   return release.resolvedImage.startsWith('sha256:') && images?.[release.resolvedImage] === null && typeof byTag === 'string'
 }
 
@@ -174,11 +210,19 @@ export function lostReplica(world: World): Replica | undefined {
   )
 }
 
-export const lostImageMessage = ({ release }: Replica) =>
-  `${release?.resolvedImage} was removed from the node, and ${release?.template.image} is another image now`
+export function lostImageMessage({ input }: World, { release }: Replica): string {
+  if (input.desired.spec.pullPolicy === 'never') return `the node does not have ${release?.resolvedImage}, and its pull policy says never to pull it`
+  return `${release?.resolvedImage} was removed from the node, and ${release?.template.image} is another image now`
+}
 
 export function runningForMs(container: ObservedContainer, seenAt: number): number {
   return container.startedAt === null ? 0 : seenAt - container.startedAt
+}
+
+/** How long it has run without being ready: since its start, or since it was ready last. */
+export function unreadyForMs(container: ObservedContainer, { endpoint, seenAt }: Replica): number {
+  const ran = runningForMs(container, seenAt)
+  return endpoint.readyAt === null ? ran : Math.min(ran, seenAt - endpoint.stateAt)
 }
 
 export function serves(replica: Replica): boolean {

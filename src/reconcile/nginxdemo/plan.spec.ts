@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { awayPollMs } from '../away-poll.js'
 import type { PlanInput } from '../controller.js'
 import { shortHash } from '../hash.js'
 import { containerName } from '../labels.js'
 import type { Observation, ObservedContainer } from '../observed.js'
 import { epoch, failureOf, inFlightOf } from '../testing/application-world.js'
 import { deepFreeze } from '../testing/deep-freeze.js'
+import { pullKey } from '../pull-key.js'
 import { nginxdemoController, planNginxdemo } from './plan.js'
 import { nginxdemoReasons } from './conditions.js'
 import { nginxdemoSpecSchema, type NginxdemoDesired, type NginxdemoSpec } from './spec.js'
@@ -74,7 +76,7 @@ const newer = { ...spec, image: 'nginx:1.29-alpine' }
 
 const rows: (Setup & { it: string; actions: string[]; ready: string; requeue?: number; finalize?: boolean })[] = [
   { it: 'nothing there -> started', actions: ['ensure:0:0'], ready: 'False Starting' },
-  { it: 'no image -> pulled, not started', imageId: null, actions: [`pull:${image}`], ready: 'False Pulling' },
+  { it: 'no image -> pulled, not started', imageId: null, actions: [pullKey(node, image)], ready: 'False Pulling' },
   { it: 'running -> nothing', containers: [containerOf()], actions: [], ready: 'True Running' },
   { it: 'running though its image was removed -> nothing', containers: [containerOf()], imageId: null, actions: [], ready: 'True Running' },
   ...(['created', 'exited', 'paused', 'dead'] as const).map((state) => ({
@@ -86,15 +88,15 @@ const rows: (Setup & { it: string; actions: string[]; ready: string; requeue?: n
   })),
   { it: 'restarting by Docker -> left to Docker, and not Ready', containers: [containerOf({ state: 'restarting' })], actions: [], ready: 'False Starting' },
   { it: 'port changed -> the old one goes first, for both need a port', spec: { hostPort: 8091 }, containers: [containerOf()], actions: [`retire:${name}`], ready: 'False Replacing' },
-  { it: 'image changed and not there -> pulled while the old one serves', spec: newer, containers: [containerOf()], imageId: null, actions: ['pull:nginx:1.29-alpine'], ready: 'False Pulling' },
+  { it: 'image changed and not there -> pulled while the old one serves', spec: newer, containers: [containerOf()], imageId: null, actions: [pullKey(node, 'nginx:1.29-alpine')], ready: 'False Pulling' },
   { it: 'image changed and there -> the old one goes', spec: newer, containers: [containerOf()], actions: [`retire:${name}`], ready: 'False Replacing' },
   {
     it: 'image changed, cannot be had -> the old one stays, reason told',
     spec: newer,
     containers: [containerOf()],
     imageId: null,
-    failures: [failureOf('pull:nginx:1.29-alpine', { reason: 'ImageNotFound', retryable: false })],
-    actions: ['pull:nginx:1.29-alpine'],
+    failures: [failureOf(pullKey(node, 'nginx:1.29-alpine'), { reason: 'ImageNotFound', retryable: false })],
+    actions: [pullKey(node, 'nginx:1.29-alpine')],
     ready: 'False ImageNotFound',
   },
   { it: 'renamed by hand -> removed, then made again', containers: [containerOf({ name: 'mine' })], actions: ['retire:mine'], ready: 'False Replacing' },
@@ -110,7 +112,7 @@ const rows: (Setup & { it: string; actions: string[]; ready: string; requeue?: n
     observed: [{ node, unreachable, message: '' }],
     actions: [],
     ready: unreachable === 'DockerUnreachable' ? 'Unknown DockerUnreachable' : 'Unknown NodeUnreachable',
-    requeue: unreachable === 'DockerUnreachable' ? 1_000 : 10_000,
+    requeue: awayPollMs({ node, unreachable, message: '' }, 'demo_1'),
   })),
 ]
 

@@ -1,10 +1,12 @@
 import type { Action, ContainerSpecGiven } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
 import { ready, type ConditionDraft } from '../condition.js'
 import type { Controller, Plan, PlanInput, ResourceView } from '../controller.js'
 import { shortHash } from '../hash.js'
 import { containerName, label } from '../labels.js'
 import { withTag } from '../name.js'
 import type { NodeObservation, ObservedContainer, ObserveRequest } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import { nginxdemoDefaultImage, type NginxdemoDesired, type NginxdemoSpec } from './spec.js'
 
 /** The smallest kind: keeps one container running. It writes no records, so a plan is all there is. */
@@ -30,7 +32,7 @@ export function planNginxdemo(input: PlanInput<NginxdemoDesired>): Plan<never> {
     return {
       ...plan,
       conditions: [ready('Unknown', engine ? 'DockerUnreachable' : 'NodeUnreachable', node.message)],
-      requeueAfterMs: engine ? 1_000 : 10_000,
+      requeueAfterMs: awayPollMs(node, input.resource.id),
     }
   }
   const actions = actionsOf(input, node)
@@ -92,7 +94,7 @@ function demoContainer({ instance, resource, desired }: PlanInput<NginxdemoDesir
 function pull({ spec, node }: NginxdemoDesired): Action {
   const image = imageOf(spec)
   return {
-    key: `pull:${image}`,
+    key: pullKey(node, image),
     verb: 'pullImage',
     args: { image },
     node,

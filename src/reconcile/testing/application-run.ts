@@ -4,7 +4,7 @@ import { applicationController } from '../application/controller.js'
 import type { ApplicationDesired, ApplicationRecord } from '../application/desired.js'
 import { planApplication } from '../application/plan.js'
 import type { ApplicationSpec } from '../application/spec.js'
-import { revisionOf } from '../application/publication.js'
+import { revisionOf, silenceHoldsMs } from '../application/publication.js'
 import { worldOf } from '../application/world.js'
 import type { Controller, Plan, PlanInput } from '../controller.js'
 import { converge, type Convergence } from '../preview.js'
@@ -50,8 +50,13 @@ export interface Moment {
   afterMs: number
 }
 
+export interface Followed extends Convergence<ApplicationDesired, ApplicationRecord> {
+  /** What is really there in the end, also on nodes that are not looked at any more. */
+  truth: NodeObservation[]
+}
+
 /** Follows the planner through a story, checking what must hold in every world of any story. */
-export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch: Watch = () => undefined): Convergence<ApplicationDesired, ApplicationRecord> {
+export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch: Watch = () => undefined): Followed {
   const readers = new Readers()
   let running: Action[] = []
   const failuresLeft = new Map<string, number>()
@@ -62,7 +67,8 @@ export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch
   const progress = anyProgress(story.seed)
   readers.learn(revisionOf(readyPublication(start)) ?? '', readyPublication(start))
 
-  return converge(checked, start, {
+  let truth: NodeObservation[] = []
+  const convergence = converge(checked, start, {
     allocate: () => `10.91.${Math.floor(given / 250)}.${given++ % 250}`,
     progressOf: progress,
     endingOf: (action, observed) => {
@@ -122,11 +128,13 @@ export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch
         running.push(action)
         if (action.verb === 'publishEndpoints' && action.args.publication) readers.learn(action.args.revision, action.args.publication)
       }
-      const moment = { input, plan, started, running, readers, truth: [...reachable(input.observed), ...unseen.values()], afterMs: input.now - begun }
+      truth = [...reachable(input.observed), ...unseen.values()]
+      const moment = { input, plan, started, running, readers, truth, afterMs: input.now - begun }
       holdsAlways(moment)
       watch(moment)
     },
   })
+  return { ...convergence, truth }
 }
 
 function fateOf(story: Story, container: ObservedContainer): Fate {
@@ -155,7 +163,7 @@ function holdsAlways({ input, plan, started, running, readers, truth }: Moment):
     if (!node) throw new Error(`${action.key} was started on a node that does not answer`)
     if (action.verb === 'publishEndpoints') onlyReady(input, action.args.publication?.addresses ?? [])
     if (action.verb === 'setRestartPolicy') seen(node, action.args.name)
-    if (action.verb === 'retireContainer') mayBeStopped(seen(node, action.args.name), truth, running, readers)
+    if (action.verb === 'retireContainer') mayBeStopped(seen(node, action.args.name), nodesWaitedFor(input, truth, action.args.name), running, readers)
   }
 }
 
@@ -171,6 +179,14 @@ function onlyReady(input: PlanInput<ApplicationDesired>, addresses: string[]): v
     .replicas.filter((r) => (r.hidden ? r.endpoint.state === 'ready' : r.ready && r.container?.state === 'running'))
     .map((r) => r.endpoint.address)
   expect(addresses.filter((a) => !ready.includes(a)), 'published but not ready').toEqual([])
+}
+
+/** Those that answer, and those that do not for as long as they may hold the replica of this container. */
+export function nodesWaitedFor(input: PlanInput<ApplicationDesired>, truth: NodeObservation[], container: string): NodeObservation[] {
+  const endpoint = worldOf(input).replicas.find((r) => r.containerName === container)?.endpoint
+  const heldLongEnough = endpoint !== undefined && input.now - endpoint.stateAt >= silenceHoldsMs
+  const answering = new Set(reachable(input.observed).map((n) => n.node))
+  return truth.filter((n) => answering.has(n.node) || !heldLongEnough)
 }
 
 /** A running container leaves only when no reader names it, and no publication on its way does. */

@@ -50,6 +50,7 @@ export function endpointOf(release: number, replica: number, state: EndpointStat
     node: nodeId,
     address: addressOf(release, replica),
     state,
+    stateAt: epoch - 60_000,
     readyAt: state === 'starting' ? null : epoch - 60_000,
     unroutedAt: null,
     ...change,
@@ -97,6 +98,8 @@ export interface Setup {
   spec?: ApplicationSpec
   releases?: Release[]
   endpoints?: Endpoint[]
+  /** Nodes; the default is the one of this world, unless it shows nothing of something that is being deleted. */
+  publishedOn?: string[]
   containers?: ObservedContainer[]
   /** Images that are not there; all others that releases name are. */
   missingImages?: string[]
@@ -151,6 +154,7 @@ export function inputOf(setup: Setup = {}): PlanInput<ApplicationDesired> {
       node: nodeId,
       releases,
       endpoints: setup.endpoints ?? [],
+      publishedOn: setup.publishedOn ?? (setup.deleting && !setup.published ? [] : [nodeId]),
       dnsTtlSeconds: 5,
       addressesExhausted: setup.addressesExhausted ?? false,
     },

@@ -3,6 +3,7 @@ import type { ApplicationDesired, Endpoint, Release } from '../application/desir
 import type { ApplicationSpec } from '../application/spec.js'
 import type { PlanInput } from '../controller.js'
 import { ContainerState, type ObservedContainer } from '../observed.js'
+import { pullKey } from '../pull-key.js'
 import { containerOf, digestOf, endpointOf, epoch, failureOf, inputOf, nodeId, releaseOf, settledSetup, specOf } from './application-world.js'
 import type { Story } from './application-run.js'
 import { Fate } from './simulated-world.js'
@@ -26,7 +27,14 @@ export const anySpec: fc.Arbitrary<ApplicationSpec> = fc.record({
   replicas: fc.integer({ min: 1, max: 5 }),
   env: fc.constantFrom(undefined, [{ name: 'A', value: '1' }]),
   drainSeconds: fc.constantFrom(undefined, 2),
+  strategy: fc.constantFrom(undefined, 'rolling' as const, 'blue-green' as const),
+  preDeploy: fc.constantFrom(undefined, undefined, { command: ['migrate'] }),
 })
+
+/** Also those whose changes have a gap. */
+const anyStrategySpec: fc.Arbitrary<ApplicationSpec> = fc
+  .record({ spec: anySpec, recreate: fc.boolean(), suspended: fc.constantFrom(undefined, undefined, true) })
+  .map(({ spec, recreate, suspended }) => ({ ...spec, ...(recreate ? { strategy: 'recreate' as const } : {}), suspended }))
 
 const anyFailing = fc.constantFrom<'never' | number>('never', 1, 3)
 const anyFailings = fc.dictionary(fc.constantFrom(...images.slice(1).flatMap((i) => [i, digestOf(i)])), anyFailing, { maxKeys: 2 })
@@ -36,7 +44,8 @@ const nodes = [nodeId, nodeId, 'node_2'] as const
 const anySilence = fc.record({
   node: fc.constantFrom(...nodes),
   fromMs: fc.integer({ min: 0, max: 20_000 }),
-  lastsMs: fc.integer({ min: 1, max: 90_000 }),
+  // Short, or longer than anybody waits for a node.
+  lastsMs: fc.oneof({ weight: 3, arbitrary: fc.integer({ min: 1, max: 90_000 }) }, { weight: 1, arbitrary: fc.integer({ min: 590_000, max: 1_300_000 }) }),
   unreachable: fc.constantFrom('AgentSilent' as const, 'DockerUnreachable' as const, 'NodeAway' as const),
 }).map(({ node, fromMs, lastsMs, unreachable }) => ({ node, fromMs, toMs: fromMs + lastsMs, unreachable }))
 
@@ -86,7 +95,7 @@ function withImages(input: PlanInput<ApplicationDesired>, missing: string[]): Pl
 
 const anyVerdict = fc.option(fc.constant({ reason: 'ContainerExited', message: 'it ended' }), { nil: null })
 
-const anyRelease = fc.record({ spec: anySpec, verdict: anyVerdict, served: fc.boolean(), local: fc.boolean() })
+const anyRelease = fc.record({ spec: anyStrategySpec, verdict: anyVerdict, served: fc.boolean(), local: fc.boolean() })
 
 const anyEndpoint = fc.record({
   release: fc.integer({ min: 1, max: 4 }),
@@ -94,6 +103,7 @@ const anyEndpoint = fc.record({
   state: fc.constantFrom('starting' as const, 'ready' as const, 'draining' as const),
   wasReady: fc.boolean(),
   unrouted: fc.boolean(),
+  inStateMs: fc.constantFrom(10_000, 700_000),
 })
 
 const anyContainer = fc.record({
@@ -115,7 +125,7 @@ const anyContainer = fc.record({
 /** Any rows beside any containers, images and publications, however unlikely. */
 export const anyWorld = fc
   .record({
-    spec: anySpec,
+    spec: anyStrategySpec,
     replicas: fc.integer({ min: 0, max: 5 }),
     releases: fc.array(anyRelease, { maxLength: 3 }),
     asLatest: fc.boolean(),
@@ -124,7 +134,8 @@ export const anyWorld = fc
     containers: fc.array(anyContainer, { maxLength: 8 }),
     missing: fc.subarray([...images, ...images.map(digestOf)]),
     published: fc.constantFrom('live' as const, null, 'garbage'),
-    failures: fc.subarray(['resolve:shop/web:1', `publish:${nodeId}`, 'ensure:1:0', 'ensure:2:0', `pull:${digestOf('shop/web:1')}`]),
+    publishedOn: fc.subarray([nodeId, 'node_2']),
+    failures: fc.subarray([`resolve:${nodeId}:shop/web:1`, `publish:${nodeId}`, 'ensure:1:0', 'ensure:2:0', pullKey(nodeId, digestOf('shop/web:1'))]),
     deleting: fc.boolean(),
     fates: fc.array(fc.constantFrom(...Fate), { minLength: 8, maxLength: 8 }),
     silence: fc.option(anySilence, { nil: undefined, freq: 3 }),
@@ -141,9 +152,10 @@ export const anyWorld = fc
     )
     const last = w.releases.at(-1)
     const spec = { ...(w.asLatest && last ? last.spec : w.spec), replicas: w.replicas }
-    const endpoints = w.endpoints.map(({ release, replica, state, wasReady, unrouted }): Endpoint =>
+    const endpoints = w.endpoints.map(({ release, replica, state, wasReady, unrouted, inStateMs }): Endpoint =>
       endpointOf(release, replica, state, {
-        readyAt: state === 'ready' || wasReady ? epoch - 60_000 : null,
+        stateAt: epoch - inStateMs,
+        readyAt: state === 'ready' || wasReady ? epoch - inStateMs : null,
         unroutedAt: state === 'draining' && unrouted ? epoch - 3_000 : null,
       }),
     )
@@ -154,6 +166,7 @@ export const anyWorld = fc
       containers: distinct(w.containers.map((c, i) => anyContainerOf(c, i, releases))),
       missingImages: w.missing,
       published: w.published,
+      publishedOn: w.publishedOn,
       failures: w.failures.map((key) => failureOf(key, { generation: releases.length + w.newer })),
       generation: Math.max(1, releases.length + w.newer),
       deleting: w.deleting,

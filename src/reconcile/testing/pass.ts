@@ -64,6 +64,9 @@ export function wordsOf(record: ApplicationRecord): string {
       return `unrouted ${record.release}/${record.replica}`
     case 'endpointGone':
       return `gone ${record.release}/${record.replica}`
+    case 'published':
+    case 'unpublished':
+      return `${record.type} on ${record.node}`
   }
 }
 

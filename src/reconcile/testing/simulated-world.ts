@@ -5,7 +5,7 @@ import type { NodeObservation, Observation, ObservedContainer } from '../observe
 import { reachable } from '../observed.js'
 
 /** What becomes of a container of one release after it was started. */
-export const Fate = ['healthy', 'slow', 'neverReady', 'exits', 'crashesLater'] as const
+export const Fate = ['healthy', 'slow', 'neverReady', 'exits', 'crashesLater', 'unreadyLater'] as const
 export type Fate = (typeof Fate)[number]
 
 const slowMs = 7_000
@@ -14,6 +14,9 @@ const laterMs = 20_000
 
 /** How a container of `fate` looks at `now`; and when it will look different. */
 export function aged(container: ObservedContainer, fate: Fate, now: number): { container: ObservedContainer; nextAt: number | null } {
+  // Docker starts it again before long; what exits each time looks like this at nearly every look.
+  if (container.state === 'restarting' && fate !== 'exits')
+    return aged({ ...container, state: 'running', exitCode: null, startedAt: now, restartCount: container.restartCount + 1 }, fate, now)
   if (container.state !== 'running' || container.startedAt === null) return { container, nextAt: null }
   const at = (ms: number) => (container.startedAt ?? 0) + ms
   const is = (ready: boolean, nextAt: number | null = null) => ({
@@ -33,6 +36,8 @@ export function aged(container: ObservedContainer, fate: Fate, now: number): { c
     case 'exits':
       if (now < at(exitMs)) return is(false, at(exitMs))
       return docker ? { container: { ...container, state: 'restarting', exitCode: 1, restartCount: 9, probe: silent }, nextAt: null } : exited
+    case 'unreadyLater':
+      return now >= at(laterMs) ? is(false) : is(true, at(laterMs))
     case 'crashesLater':
       if (container.restartCount > 0 || now < at(laterMs)) return is(true, container.restartCount === 0 ? at(laterMs) : null)
       return docker ? { container: { ...container, startedAt: now, restartCount: 1, probe: { ready: true, message: '' } }, nextAt: null } : exited
