@@ -5,13 +5,14 @@ import { burst } from './scenarios/burst.js'
 import { converge } from './scenarios/converge.js'
 import { drift } from './scenarios/drift.js'
 import { idle } from './scenarios/idle.js'
+import { logs } from './scenarios/logs.js'
 import { scale } from './scenarios/scale.js'
 
 /**
  * `npm run bench [-- SCENARIO] [--json]`: measures a running `npm run up`, each figure beside the bare Docker Engine API in the
  * same run. Machines are noisy: read ratios and medians. With --json the last line is one JSON object.
  */
-const scenarios = { converge, drift, burst, idle, scale, api }
+const scenarios = { converge, drift, burst, logs, idle, scale, api }
 type Name = keyof typeof scenarios
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'boolean', default: false } } })

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import Docker from 'dockerode'
+import { createClient } from 'graphql-ws'
+import { WebSocket } from 'ws'
 import { label } from '../src/reconcile/labels.js'
 import { homePaths, readSettings, type Settings } from '../src/settings.js'
 
@@ -28,6 +30,31 @@ export class Platform {
     const { data, errors } = (await response.json()) as { data?: T; errors?: { message: string }[] }
     if (errors || !data) throw new Error(`the API answered ${response.status}: ${errors?.map((e) => e.message).join('; ')}`)
     return data
+  }
+
+  /** What a subscription tells, until it ends or its reader does. */
+  subscribe<T>(query: string): AsyncIterableIterator<T> {
+    const client = createClient({
+      url: `ws://127.0.0.1:${this.settings.apiPort}/graphql`,
+      webSocketImpl: WebSocket,
+      connectionParams: { authorization: `Bearer ${this.token}` },
+    })
+    const results = client.iterate<T>({ query })
+    return {
+      async next() {
+        const { done, value } = await results.next()
+        if (done) return { done: true, value: undefined }
+        if (value.errors || !value.data) throw new Error(value.errors?.map((e) => e.message).join('; '))
+        return { done: false, value: value.data }
+      },
+      async return() {
+        await client.dispose()
+        return { done: true, value: undefined }
+      },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }
   }
 
   /** A project of the bench's own; removed with everything in it by `cleanUp`. */

@@ -32,7 +32,7 @@ const rules: Rule[] = [
   { part: 'src/persistence', may: ['src/persistence', 'src/reconcile', 'src/agent/protocol.ts'] },
   {
     part: 'src/api',
-    may: ['src/api', 'src/reconcile', 'src/persistence', 'src/temporal', 'src/adapters/crypto', 'src/agent/protocol.ts', 'src/settings.ts', 'src/log.ts', 'src/shutdown.ts'],
+    may: ['src/api', 'src/reconcile', 'src/persistence', 'src/temporal', 'src/adapters/crypto', 'src/agent/protocol.ts', 'src/agent/peer-calls.ts', 'src/settings.ts', 'src/log.ts', 'src/shutdown.ts'],
   },
   {
     part: 'src/agent',

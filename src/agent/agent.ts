@@ -17,6 +17,7 @@ import { ConnectionCounter } from './connections.js'
 import { ControlPlane } from './control-plane.js'
 import { dnsContainerName, DnsServer } from './dns-server.js'
 import { DriftSweep } from './drift-sweep.js'
+import { serveExec } from './exec-calls.js'
 import { createExecutor, type Executor } from './executor.js'
 import { ExecProbes } from './exec-probe.js'
 import { FenceJournal } from './fences.js'
@@ -37,6 +38,7 @@ import { Prober } from './prober.js'
 import { protocolVersion, type AgentFrame, type ApiFrame } from './protocol.js'
 import { Publisher } from './publisher.js'
 import { ResolverClient } from './resolver-client.js'
+import { serveCalls } from './serve-calls.js'
 import { ToldStates } from './told-states.js'
 import { WatchSpan } from './watch-span.js'
 import { Watcher } from './watcher.js'
@@ -103,7 +105,7 @@ export class Agent {
         this.offset.measure(sentAt, Date.now(), now)
         this.housekeeping.setKeepImages(keepImages)
       },
-      serve: serveLogs(instance, this.engine),
+      serve: serveCalls({ logs: serveLogs(instance, this.engine), exec: serveExec(instance, this.engine, log) }),
     })
     this.nudges = new NudgeQueue((resources, why) => {
       this.channel.nudge(resources, why)

@@ -88,10 +88,14 @@ describe('Channel', () => {
       }),
       onWelcome: () => welcomes++,
       onHeartbeatAnswer: () => undefined,
-      serve: async (method, params, onChunk, signal) => {
+      serve: async (method, params, { chunk, onInput, signal }) => {
         if (method === 'fail') throw Object.assign(new Error('no'), { reason: 'NotFound' })
         if (method === 'forever') return new Promise((resolve) => signal.addEventListener('abort', () => resolve('cancelled')))
-        onChunk(params)
+        if (method === 'echo') {
+          onInput((value) => chunk(value))
+          return new Promise((resolve) => signal.addEventListener('abort', () => resolve('cancelled')))
+        }
+        chunk(params)
         return 'done'
       },
     })
@@ -155,6 +159,15 @@ describe('Channel', () => {
     api.send({ type: 'cancel', id: '1' })
     await until(() => api.of('end').length === 1)
     expect(api.of('end')[0]?.value).toBe('cancelled')
+  })
+
+  it('input of its caller, also before the method listens -> comes in its order', async () => {
+    api.welcome()
+    api.send({ type: 'call', id: '1', method: 'echo', params: null })
+    for (const value of ['a', 'b', 'c']) api.send({ type: 'input', id: '1', value })
+    api.send({ type: 'input', id: 'of no call', value: 'x' })
+    await until(() => api.of('chunk').length === 3)
+    expect(api.of('chunk').map((f) => f.value)).toEqual(['a', 'b', 'c'])
   })
 
   it('an artifact -> its bytes; the channel breaks meanwhile -> a failure and no endless wait', async () => {

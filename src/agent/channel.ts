@@ -91,7 +91,7 @@ export class Channel {
 
   /** Asks the API; fails with CallFailure. */
   call<M extends ApiMethod>(method: M, params: ApiParams<M>): Promise<unknown> {
-    return this.calls.call(method, params)
+    return this.calls.call(method, params).done
   }
 
   /** Bytes of an artifact by its SHA-256, from the API. */

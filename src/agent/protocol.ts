@@ -15,25 +15,80 @@ const conditionSchema = z.object({
 
 const resourceRef = z.object({ kind: z.string(), resource: z.string() })
 
-/** A call in either direction: answered by `chunk`* and one `end`, or by `error`. */
+/** A call in either direction: answered by `chunk`* and one `end`, or by `error`. While it runs its caller may send `input`. */
 const callFrames = [
   z.object({ type: z.literal('call'), id: z.string(), method: z.string(), params: z.unknown() }),
+  z.object({ type: z.literal('input'), id: z.string(), value: z.unknown() }),
   z.object({ type: z.literal('cancel'), id: z.string() }),
   z.object({ type: z.literal('chunk'), id: z.string(), value: z.unknown() }),
   z.object({ type: z.literal('end'), id: z.string(), value: z.unknown().optional() }),
   z.object({ type: z.literal('error'), id: z.string(), reason: z.string(), message: z.string() }),
 ] as const
 
+/** One container of an application, as people name it. The agent knows its name and checks its labels. */
+const replicaRef = z.object({
+  resource: z.string(),
+  release: z.number().int().nonnegative(),
+  replica: z.number().int().nonnegative(),
+})
+
+/** How many chunks may be on their way at first; the caller's input `{more}` allows as many again. Else the agent waits. */
+const windowSchema = z.number().int().min(1).max(256)
+
 /** Methods that the agent serves. */
 export const agentMethods = {
-  /** Streams lines {stream, at, text} of one container. */
-  logs: z.object({
-    container: z.string(),
+  /** Streams lines of one replica's container: chunks are LogChunks. Ends with the container, or with what is there now. */
+  logs: replicaRef.extend({
     follow: z.boolean(),
     tail: z.number().int().min(0).nullable(),
-    sinceMs: z.number().nullable(),
+    /** Seconds and nanoseconds since the epoch, as Docker takes it; null = from the beginning. */
+    since: z
+      .string()
+      .regex(/^\d{1,12}\.\d{9}$/)
+      .nullable(),
+    streams: z.array(z.enum(['stdout', 'stderr'])).min(1),
+    window: windowSchema,
+  }),
+  /** Runs a command in one replica's container: chunks are ExecOutputs, inputs are ExecInputs, its end is an ExecEnd. */
+  exec: replicaRef.extend({
+    command: z.array(z.string()).min(1),
+    tty: z.boolean(),
+    user: z.string().nullable(),
+    workingDir: z.string().nullable(),
+    window: windowSchema,
   }),
 } as const
+
+/** The caller has read as many chunks: as many more may be sent. */
+export const moreSchema = z.object({ more: z.number().int().min(1).max(256) })
+
+export const logStreams = ['stdout', 'stderr'] as const
+export type LogStreamName = (typeof logStreams)[number]
+
+/** Lines of one container, in their order: index in `logStreams`, RFC 3339 with nine digits and Z, text. */
+export const logChunkSchema = z.array(z.tuple([z.union([z.literal(0), z.literal(1)]), z.string(), z.string()]))
+export type LogChunk = z.infer<typeof logChunkSchema>
+/** A chunk is sent when it has this many lines or bytes, or after this long. */
+export const logChunkMost = { lines: 256, bytes: 64 * 1024, ms: 20 } as const
+
+const size = z.number().int().min(1).max(1_000)
+/** Bytes are base64. `end`: nothing more comes to its standard input. */
+export const execInputSchema = z.union([
+  z.object({ stdin: z.string() }),
+  z.object({ end: z.literal(true) }),
+  z.object({ columns: size, rows: size }),
+  moreSchema,
+])
+export type ExecInput = z.infer<typeof execInputSchema>
+/** `taken`: as many bytes of the input were handed to the process, so that its writer may go on. */
+export const execOutputSchema = z.union([
+  z.object({ stdout: z.string() }),
+  z.object({ stderr: z.string() }),
+  z.object({ taken: z.number().int() }),
+])
+export type ExecOutput = z.infer<typeof execOutputSchema>
+/** null: it was ended before it had an exit code. */
+export const execEndSchema = z.object({ exitCode: z.number().int().nullable() })
 
 /** Methods that the API serves. */
 export const apiMethods = {

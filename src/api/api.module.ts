@@ -6,8 +6,10 @@ import { AuditModule } from './audit/audit.module.js'
 import { AuthModule } from './auth/auth.module.js'
 import { ChangeModule } from './change/change.module.js'
 import { EventModule } from './event/event.module.js'
+import { ExecModule } from './exec/exec.module.js'
 import { GraphqlEndpointModule, LoaderModule } from './graphql/graphql-endpoint.module.js'
 import { HealthModule } from './health/health.module.js'
+import { LogModule } from './log/log.module.js'
 import { MetricsModule } from './metrics/metrics.module.js'
 import { NginxdemoModule } from './nginxdemo/nginxdemo.module.js'
 import { NodeModule } from './node/node.module.js'
@@ -46,6 +48,8 @@ export class ApiModule {
         SecretModule,
         RegistryCredentialModule,
         ApplicationModule,
+        LogModule,
+        ExecModule,
         NginxdemoModule,
         NodeModule,
         EventModule,

@@ -36,12 +36,12 @@ export function pageForBrowsers(request: IncomingMessage, response: ServerRespon
 }
 
 /** Paths where a WebSocket may be opened: each has a gateway of its own that answers. */
-const webSocketPaths = new Set(['/graphql', '/agent'])
+const webSocketPaths = new Set(['/graphql', '/agent', '/exec'])
 
 /** Every other upgrade is refused; nobody else would answer it, and its connection would stay open for ever. */
 export function refuseOtherUpgrades(server: Server): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
-    if (webSocketPaths.has(request.url?.split('?')[0] ?? '')) return
+    if (webSocketPaths.has(/^\/[^/?]*/.exec(request.url ?? '')?.[0] ?? '')) return
     socket.on('error', () => socket.destroy())
     socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
   })

@@ -4,6 +4,8 @@ import { ApplicationResolver, EndpointResolver } from './application/application
 import { ApplicationFileResolver, ReleaseResolver } from './application/release.resolver.js'
 import { AuditResolver } from './audit/audit.resolver.js'
 import { EventResolver } from './event/event.resolver.js'
+import { ExecResolver } from './exec/exec.resolver.js'
+import { LogResolver } from './log/log.resolver.js'
 import { NginxdemoResolver } from './nginxdemo/nginxdemo.resolver.js'
 import { NodeResolver } from './node/node.resolver.js'
 import { OrphanResolver } from './orphan/orphan.resolver.js'
@@ -33,6 +35,8 @@ export const resolvers = [
   ReleaseResolver,
   ApplicationFileResolver,
   EndpointResolver,
+  LogResolver,
+  ExecResolver,
   NginxdemoResolver,
   NodeResolver,
   EventResolver,

@@ -15,7 +15,7 @@ export interface AuditRow {
   at: Date
 }
 
-/** An operation that was refused or changed no row. What changes a row is audited in the transaction of the change. */
+/** An operation that was refused or changed no row, such as a command in a container. What changes a row is audited in the transaction of the change. */
 export interface AuditDraft {
   actor: string
   ability: string
@@ -24,6 +24,8 @@ export interface AuditDraft {
   workflowId: string | null
   outcome: string
   at: Date
+  /** What it was about, in more than words. */
+  after?: object
 }
 
 export class AuditRepository {

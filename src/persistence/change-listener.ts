@@ -28,6 +28,11 @@ export class ChangeListener {
     private readonly callbacks: ChangeListenerCallbacks,
   ) {}
 
+  /** PostgreSQL has acknowledged the LISTEN: what is announced from now on is heard. */
+  get listening(): boolean {
+    return this.connection !== undefined
+  }
+
   /** Starts connecting and does not wait for it: whoever listens is told by `resumed` when it has not been there from the start. */
   start(): void {
     void this.connect()

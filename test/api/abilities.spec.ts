@@ -26,6 +26,7 @@ const lines: Record<Root, Record<string, [needed: Ability, call: string]>> = {
     applications: ['read', 'applications { nodes { id } }'],
     applicationPlan: ['read', 'applicationPlan(id: "x") { plan { converges } }'],
     applicationReleaseDiff: ['read', 'applicationReleaseDiff(id: "x", from: 1, to: 2) { userErrors { code } }'],
+    applicationLogTail: ['read', 'applicationLogTail(id: "x") { cursor }'],
     nginxdemo: ['read', 'nginxdemo(id: "x") { id }'],
     nginxdemos: ['read', 'nginxdemos { nodes { id } }'],
     node: ['read', 'node(id: "x") { id }'],
@@ -59,6 +60,7 @@ const lines: Record<Root, Record<string, [needed: Ability, call: string]>> = {
     applicationResume: ['deploy', 'applicationResume(id: "x") { userErrors { code } }'],
     applicationRollback: ['deploy', 'applicationRollback(id: "x", toRelease: 1) { userErrors { code } }'],
     applicationClone: ['write', 'applicationClone(id: "x", name: "y") { userErrors { code } }'],
+    applicationExec: ['admin', 'applicationExec(id: "x", command: ["y"]) { userErrors { code } }'],
     nginxdemoCreate: ['write', 'nginxdemoCreate(input: { projectId: "x", name: "-", hostPort: 0 }) { userErrors { code } }'],
     nginxdemoUpdate: ['write', 'nginxdemoUpdate(id: "x", input: { hostPort: 0 }) { userErrors { code } }'],
     nginxdemoDelete: ['write', 'nginxdemoDelete(id: "x") { userErrors { code } }'],
@@ -77,6 +79,7 @@ const lines: Record<Root, Record<string, [needed: Ability, call: string]>> = {
   },
   Subscription: {
     resourceChanged: ['read', 'resourceChanged(ids: []) { id }'],
+    applicationLogs: ['read', 'applicationLogs(id: "x") { __typename }'],
     events: ['read', 'events { id }'],
   },
 }

@@ -1,8 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, type Client } from 'graphql-ws'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
+import { ChangeFeed } from '../../src/api/change/change-feed.service.js'
+import { SubscriptionGateway } from '../../src/api/graphql/subscription.gateway.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
 let api: ApiUnderTest
@@ -25,11 +26,15 @@ interface Followed {
   came: any[]
   errors: any[]
   closed: { code: number; reason: string } | null
+  /** How many subscriptions the API had opened before this one. */
+  openedBefore: number
   stop(): void
 }
 
+const opened = () => api.app.get(SubscriptionGateway).openedSubscriptions
+
 function follow(query: string, variables: Record<string, unknown> = {}, token: string | null = api.ownerToken): Followed {
-  const followed: Followed = { came: [], errors: [], closed: null, stop: () => {} }
+  const followed: Followed = { came: [], errors: [], closed: null, openedBefore: opened(), stop: () => {} }
   const client = createClient({
     url: `${api.url.replace(/^http/, 'ws')}/graphql`,
     webSocketImpl: WebSocket,
@@ -63,8 +68,9 @@ const scale = (id: string, replicas: number) =>
     r: replicas,
   })
 
-/** A subscription listens a moment after it was asked for; what the test does must come after that. */
-const listening = () => sleep(150)
+/** What the test changes must come after the subscription has begun to follow, and PostgreSQL has acknowledged the LISTEN. */
+const listening = ({ openedBefore }: Followed) =>
+  expect.poll(() => opened() > openedBefore && api.app.get(ChangeFeed).listening).toBe(true)
 
 const changed = `subscription ($ids: [ID!], $p: ID) { resourceChanged(ids: $ids, projectId: $p) { id resource { generation ... on Application { spec { replicas } } } } }`
 
@@ -95,7 +101,7 @@ describe('resourceChanged', () => {
     const elsewhere = (await api.graphql(`mutation { projectCreate(input: { name: "elsewhere" }) { project { id } } }`)).data
       .projectCreate.project.id
     const followed = follow(changed, { p: projectId })
-    await listening()
+    await listening(followed)
     await application(elsewhere)
     const id = await application()
     await expect.poll(() => followed.came.map((c) => c.resourceChanged.id)).toEqual([id])
@@ -118,7 +124,7 @@ describe('resourceChanged', () => {
   it('the listening connection is cut -> it comes back, and what changed meanwhile is told', async () => {
     const id = await application()
     const followed = follow(changed, { p: projectId })
-    await listening()
+    await listening(followed)
     const server = new pg.Client({ connectionString: api.databaseUrl })
     await server.connect()
     const cut = await server.query(
@@ -166,7 +172,7 @@ describe('events', () => {
   it('from now on -> each once, oldest first', async () => {
     const id = await application()
     const followed = follow(events, { r: id })
-    await listening()
+    await listening(followed)
     await scale(id, 2)
     await application()
     await api.graphql(`mutation ($id: ID!) { resourcePause(id: $id) { userErrors { code } } }`, { id })
@@ -190,7 +196,7 @@ describe('events', () => {
   it('a lower number that commits later, of another resource -> is told all the same', async () => {
     const [slow, fast] = [await application(), await application()]
     const followed = follow(events, { p: projectId })
-    await listening()
+    await listening(followed)
     const client = new pg.Client({ connectionString: api.databaseUrl })
     await client.connect()
     await client.query('BEGIN')
@@ -209,7 +215,7 @@ describe('events', () => {
   it('the listening connection is cut -> none is lost and none comes twice', async () => {
     const id = await application()
     const followed = follow(events, { p: projectId })
-    await listening()
+    await listening(followed)
     await scale(id, 2)
     await expect.poll(() => reasons(followed)).toEqual(['DesiredChanged'])
     await api.db
@@ -253,7 +259,6 @@ describe('the WebSocket', () => {
   })
 
   it('subscription stopped by its reader -> nobody follows for it any more', async () => {
-    const { ChangeFeed } = await import('../../src/api/change/change-feed.service.js')
     const feed = api.app.get(ChangeFeed) as unknown as { followers: Set<unknown> }
     const before = feed.followers.size
     const followed = follow('subscription { events { id } }')

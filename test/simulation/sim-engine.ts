@@ -369,6 +369,14 @@ export class SimEngine implements NodeEngine {
     })
   }
 
+  logBatches(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  openExec(): Promise<never> {
+    return Promise.reject(new EngineFailure('EngineError', 'a simulated container has no processes', false))
+  }
+
   createSystem(): Promise<{ id: string }> {
     return Promise.reject(new EngineFailure('EngineError', 'the simulated node has no containers of its own', false))
   }

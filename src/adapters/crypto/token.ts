@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 
 /** Opaque bearer tokens: 256 random bits, of which the database keeps only the SHA-256. */
 
-/** `evk_` for people and programs, `evn_` for an agent's channel: a leaked one tells what it is. */
-export type TokenPrefix = 'evk' | 'evn'
+/** `evk_` for people and programs, `evn_` for an agent's channel, `evx_` for one command: a leaked one tells what it is. */
+export type TokenPrefix = 'evk' | 'evn' | 'evx'
 
 export function generateToken(prefix: TokenPrefix): string {
   return `${prefix}_${randomBytes(32).toString('base64url')}`

@@ -7,6 +7,7 @@ import { toEngineContainer, toState } from './container-view.js'
 import { endpointIn, limitsIn, logConfig, toCreateBody } from './create-body.js'
 import { DockerClient } from './docker-client.js'
 import { statusOf } from './engine-failures.js'
+import { DockerExec } from './docker-exec.js'
 import {
   EngineFailure,
   type EngineContainer,
@@ -24,7 +25,15 @@ import { killExec } from './exec-process.js'
 import { readOutput } from './exec-stream.js'
 import { readLogLines } from './log-stream.js'
 import { checkNetwork, networkBody } from './network-body.js'
-import type { ContainerSummary, ExecResult, NodeEngine, SystemContainerSpec, SystemNetwork } from './node-engine.js'
+import type {
+  ContainerSummary,
+  EngineExec,
+  ExecResult,
+  ExecSpec,
+  NodeEngine,
+  SystemContainerSpec,
+  SystemNetwork,
+} from './node-engine.js'
 import { portHolder } from './port-holder.js'
 import { readProgress } from './pull-stream.js'
 import { matchingDigest, repositoryOf } from './reference.js'
@@ -288,7 +297,16 @@ export class DockerodeEngine implements NodeEngine {
     await readEvents(stream, onEvent, signal)
   }
 
-  async logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void> {
+  logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void> {
+    return this.logBatches(nameOrId, options, (lines) => lines.forEach(onLine), signal)
+  }
+
+  async logBatches(
+    nameOrId: string,
+    options: LogOptions,
+    onLines: (lines: LogLine[]) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const info = await this.client.call(
       'read',
       readMs,
@@ -305,7 +323,23 @@ export class DockerodeEngine implements NodeEngine {
         abortSignal: signal,
       } as unknown as { follow: true }),
     )
-    await readLogLines(stream, info.Config.Tty === true, onLine, signal)
+    await readLogLines(stream, info.Config.Tty === true, onLines, signal)
+  }
+
+  async openExec(nameOrId: string, spec: ExecSpec): Promise<EngineExec> {
+    const exec = await this.client.call('change', changeMs, (d) =>
+      d.getContainer(nameOrId).exec({
+        Cmd: spec.command,
+        Tty: spec.tty,
+        AttachStdin: true,
+        AttachStdout: true,
+        AttachStderr: true,
+        ...(spec.user === null ? {} : { User: spec.user }),
+        ...(spec.workingDir === null ? {} : { WorkingDir: spec.workingDir }),
+      }),
+    )
+    const stream = await this.client.call('start', changeMs, () => exec.start({ hijack: true, stdin: true, Tty: spec.tty }))
+    return new DockerExec(this.client, exec, stream, spec.tty)
   }
 
   async imagesInUse(): Promise<Set<string>> {
@@ -385,14 +419,15 @@ export function upSecondsOf(status: string): number | null {
   return found ? Number(found[1] ?? 0) : null
 }
 
-function logQuery({ follow, tail, sinceMs }: LogOptions): Record<string, unknown> {
+function logQuery({ follow, tail, sinceMs, since, streams }: LogOptions): Record<string, unknown> {
+  const from = since ?? (sinceMs === null ? null : (sinceMs / 1000).toFixed(3))
   return {
-    stdout: true,
-    stderr: true,
+    stdout: streams?.includes('stdout') ?? true,
+    stderr: streams?.includes('stderr') ?? true,
     timestamps: true,
     follow,
     ...(tail === null ? {} : { tail }),
-    ...(sinceMs === null ? {} : { since: (sinceMs / 1000).toFixed(3) }),
+    ...(from === null ? {} : { since: from }),
   }
 }
 

@@ -98,7 +98,12 @@ export interface EngineFile {
 export interface LogOptions {
   follow: boolean
   tail: number | null
+  /** Milliseconds since the epoch. */
   sinceMs: number | null
+  /** Finer than `sinceMs` and in its place: seconds and nanoseconds, as `1795969047.971123457`. */
+  since?: string | null
+  /** Absent = both. */
+  streams?: readonly LogLine['stream'][]
 }
 
 export interface LogLine {

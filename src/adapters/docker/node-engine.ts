@@ -1,5 +1,6 @@
+import type { Writable } from 'node:stream'
 import type { ContainerState } from '../../reconcile/observed.js'
-import type { Engine } from './engine.js'
+import type { Engine, LogLine, LogOptions } from './engine.js'
 
 /** What the agent's own upkeep needs beyond the actions' narrow view: no action may depend on it. */
 export interface NodeEngine extends Engine {
@@ -9,6 +10,15 @@ export interface NodeEngine extends Engine {
   exec(nameOrId: string, command: string[], timeoutMs: number): Promise<ExecResult>
   /** Whether a command that was not waited for any longer still runs. */
   execRuns(execId: string): Promise<boolean>
+  /** The same as `logs`, as many lines at once as one read brings; the next read waits for `onLines`. */
+  logBatches(
+    nameOrId: string,
+    options: LogOptions,
+    onLines: (lines: LogLine[]) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void>
+  /** Runs a command for a person, who types and reads while it runs. Fails with NotFound, CommandNotFound, EngineError. */
+  openExec(nameOrId: string, spec: ExecSpec): Promise<EngineExec>
   /** Creates a container of our own on the node, such as its resolver. Fails like `create`. */
   createSystem(spec: SystemContainerSpec, network: SystemNetwork): Promise<{ id: string }>
   /** Ids of all images that any container on this engine uses, ours or not. */
@@ -37,6 +47,27 @@ export interface ExecResult {
   exitCode: number | null
   /** The beginning of what it wrote, both streams as they came. */
   output: string
+}
+
+export interface ExecSpec {
+  command: string[]
+  tty: boolean
+  /** null = the container's own. */
+  user: string | null
+  workingDir: string | null
+}
+
+/** A command that runs in a container. */
+export interface EngineExec {
+  /** Its standard input; a terminal's output comes back as stdout alone. */
+  readonly stdin: Writable
+  /** Resolves when its output has ended: with the exit code, or null when the engine does not know it. */
+  output(onBytes: (stream: 'stdout' | 'stderr', bytes: Buffer) => void | Promise<void>): Promise<number | null>
+  resize(columns: number, rows: number): Promise<void>
+  /** Process id in the engine's own process namespace; null when it does not run. */
+  pid(): Promise<number | null>
+  /** Lets go of its streams. The engine has no way to end the process. */
+  detach(): void
 }
 
 export interface SystemContainerSpec {

@@ -51,7 +51,7 @@ describe('readLogLines', () => {
   }
   const read = async (stream: NodeJS.ReadableStream, tty = false) => {
     const lines: LogLine[] = []
-    await readLogLines(stream, tty, (line) => lines.push(line), signal)
+    await readLogLines(stream, tty, (batch) => void lines.push(...batch), signal)
     return lines
   }
 

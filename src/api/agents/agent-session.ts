@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { WebSocket } from 'ws'
+import { PeerCalls, type OutgoingCall } from '../../agent/peer-calls.js'
 import { agentFrameSchema, heartbeatStaleMs, type AgentFrame, type ApiFrame } from '../../agent/protocol.js'
 import { CallRefused } from './agent-calls.service.js'
 
@@ -33,6 +34,7 @@ export class AgentSession {
   private queue: Promise<void> = Promise.resolve()
   private greeted = false
   private silence: NodeJS.Timeout | undefined
+  private readonly calls: PeerCalls
 
   constructor(
     readonly node: { id: string; name: string },
@@ -40,8 +42,16 @@ export class AgentSession {
     private readonly handlers: SessionHandlers,
     private readonly log: Logger,
   ) {
+    this.calls = new PeerCalls(
+      (frame) => this.send(frame),
+      () => Promise.reject(new Error('calls of agents are served one after another')),
+      'AgentUnreachable',
+    )
     socket.on('message', (data) => this.take(String(data)))
-    socket.on('close', () => clearTimeout(this.silence))
+    socket.on('close', () => {
+      clearTimeout(this.silence)
+      this.calls.broken("the channel to the node's agent was closed")
+    })
     socket.on('error', (error) => log.debug({ err: error, node: node.id }, "an agent's channel broke"))
     this.heard()
   }
@@ -57,8 +67,20 @@ export class AgentSession {
     )
   }
 
-  send(frame: ApiFrame): void {
-    if (this.socket.readyState === this.socket.OPEN) this.socket.send(JSON.stringify(frame))
+  /** Whether the agent has said who it is, so that it may be called. */
+  get ready(): boolean {
+    return this.greeted && this.socket.readyState === this.socket.OPEN
+  }
+
+  /** Calls a method of the agent. Fails with CallFailure. */
+  call(method: string, params: unknown, onChunk: (value: unknown) => void): OutgoingCall {
+    return this.calls.call(method, params, onChunk)
+  }
+
+  private send(frame: ApiFrame): boolean {
+    if (this.socket.readyState !== this.socket.OPEN) return false
+    this.socket.send(JSON.stringify(frame))
+    return true
   }
 
   private take(text: string): void {
@@ -68,6 +90,8 @@ export class AgentSession {
       this.log.warn({ node: this.node.id }, 'an agent sent a frame that this API does not know')
       return
     }
+    // Parts of an answer come by the hundred a second and concern nobody else.
+    if (this.greeted && isAnswer(frame)) return this.calls.take(frame)
     this.queue = this.queue
       .then(() => this.answer(frame))
       .catch((error: unknown) =>
@@ -80,7 +104,7 @@ export class AgentSession {
     if (!this.greeted) return this.log.debug({ node: this.node.id, frame: frame.type }, 'an agent spoke before its hello')
     switch (frame.type) {
       case 'heartbeat':
-        return this.send(await this.handlers.heartbeat(frame))
+        return void this.send(await this.handlers.heartbeat(frame))
       case 'nudges':
         return this.handlers.nudges(frame)
       case 'inventory':
@@ -88,7 +112,7 @@ export class AgentSession {
       case 'call':
         return this.serve(frame)
       default:
-        return // ends of calls that this API has not made
+        return // of a call from before its hello
     }
   }
 
@@ -103,7 +127,7 @@ export class AgentSession {
     try {
       this.send({ type: 'end', id, value: await this.handlers.call(method, params) })
     } catch (error) {
-      if (error instanceof CallRefused) return this.send({ type: 'error', id, reason: error.reason, message: error.message })
+      if (error instanceof CallRefused) return void this.send({ type: 'error', id, reason: error.reason, message: error.message })
       // What failed by itself may name hosts, statements or values: only our own log is to have that.
       this.log.error({ err: error, node: this.node.id, method }, "an agent's call failed")
       this.send({ type: 'error', id, reason: 'CallFailed', message: `${method} failed inside the API; its log has the reason` })
@@ -116,6 +140,10 @@ export class AgentSession {
     this.silence = setTimeout(() => this.socket.terminate(), heartbeatStaleMs)
     this.silence.unref()
   }
+}
+
+function isAnswer(frame: AgentFrame): frame is FrameOf<'chunk' | 'end' | 'error'> {
+  return frame.type === 'chunk' || frame.type === 'end' || frame.type === 'error'
 }
 
 function frameOf(text: string): AgentFrame | null {

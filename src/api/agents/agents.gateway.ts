@@ -4,7 +4,8 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { hashToken, looksLikeToken } from '../../adapters/crypto/token.js'
-import { protocolVersion } from '../../agent/protocol.js'
+import type { OutgoingCall } from '../../agent/peer-calls.js'
+import { protocolVersion, type agentMethods } from '../../agent/protocol.js'
 import { NodeRepository } from '../../persistence/node.repository.js'
 import { ResourceRepository } from '../../persistence/resource.repository.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
@@ -59,6 +60,17 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
   /** Ids of the nodes whose agent is connected to this process. */
   connectedNodes(): string[] {
     return [...this.sessions.keys()]
+  }
+
+  /** Whether the node's agent is connected to this process and may be called. */
+  reaches(node: string): boolean {
+    return this.sessions.get(node)?.ready === true
+  }
+
+  /** Calls a method of the node's agent; null when it is not connected to this process. */
+  call(node: string, method: keyof typeof agentMethods, params: unknown, onChunk: (value: unknown) => void): OutgoingCall | null {
+    const session = this.sessions.get(node)
+    return session?.ready ? session.call(method, params, onChunk) : null
   }
 
   private async admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -124,6 +136,6 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
   }
 }
 
-function refuseUpgrade(socket: Duplex, status: number, text: string): void {
+export function refuseUpgrade(socket: Duplex, status: number, text: string): void {
   socket.end(`HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }

@@ -28,6 +28,7 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
     applications: 'read',
     applicationPlan: 'read',
     applicationReleaseDiff: 'read',
+    applicationLogTail: 'read',
     nginxdemo: 'read',
     nginxdemos: 'read',
     node: 'read',
@@ -59,6 +60,7 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
     applicationResume: 'deploy',
     applicationRollback: 'deploy',
     applicationClone: 'write',
+    applicationExec: 'admin',
     nginxdemoCreate: 'write',
     nginxdemoUpdate: 'write',
     nginxdemoDelete: 'write',
@@ -75,6 +77,7 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
   },
   Subscription: {
     resourceChanged: 'read',
+    applicationLogs: 'read',
     events: 'read',
   },
 }

@@ -33,6 +33,11 @@ export class ChangeFeed implements OnApplicationBootstrap, BeforeApplicationShut
     await this.listener.stop()
   }
 
+  /** False while the connection that hears changes is being made; they are read again when it is there. */
+  get listening(): boolean {
+    return this.listener.listening
+  }
+
   /** Everything that changes from now on, until the iterator is returned. */
   follow(): AsyncIterableIterator<Told> {
     const follower = new Follower(() => this.followers.delete(follower))

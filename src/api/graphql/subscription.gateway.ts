@@ -42,6 +42,7 @@ interface Session extends Extra, Record<PropertyKey, unknown> {
 export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly sockets: WebSocketServer
   private server: ReturnType<typeof useServer> | undefined
+  private opened = 0
 
   constructor(
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
@@ -84,6 +85,11 @@ export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplic
 
   async beforeApplicationShutdown(): Promise<void> {
     await this.server?.dispose()
+  }
+
+  /** How many subscriptions have begun to follow since the start; the protocol itself has no word for it. */
+  get openedSubscriptions(): number {
+    return this.opened
   }
 
   /** The token comes in the connection's parameters, because a browser cannot set headers of a WebSocket. */
@@ -148,6 +154,7 @@ export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplic
     const { actor } = args.contextValue as GraphqlContext
     const stream = await createSourceEventStream(args)
     if (!(Symbol.asyncIterator in stream)) return stream
+    this.opened++
     return expanded(stream as AsyncIterableIterator<unknown>, async (payload) => [
       await execute({ ...args, rootValue: payload, contextValue: this.contextOf(actor) }),
     ])

@@ -17,6 +17,12 @@ export interface Limits {
   refusalsBurst: number
   /** Subscriptions that one WebSocket may hold. */
   subscriptionsPerConnection: number
+  /** Commands in containers that one token may have open or waiting. */
+  execsPerToken: number
+  /** How long a command waits for its client, may be silent both ways, and may run. */
+  execAttachMs: number
+  execIdleMs: number
+  execTotalMs: number
 }
 
 export const defaultLimits: Limits = {
@@ -30,4 +36,8 @@ export const defaultLimits: Limits = {
   refusalsPerSecond: 5,
   refusalsBurst: 50,
   subscriptionsPerConnection: 100,
+  execsPerToken: 10,
+  execAttachMs: 60_000,
+  execIdleMs: 15 * 60_000,
+  execTotalMs: 4 * 3_600_000,
 }

@@ -1,0 +1,83 @@
+import type Docker from 'dockerode'
+import type { Duplex } from 'node:stream'
+import type { DockerClient } from './docker-client.js'
+import type { EngineExec } from './node-engine.js'
+
+const callMs = 10_000
+const headerBytes = 8
+
+type OnBytes = (stream: 'stdout' | 'stderr', bytes: Buffer) => void | Promise<void>
+
+/** A command in a container over the engine's connection, which carries input and output both ways. */
+export class DockerExec implements EngineExec {
+  constructor(
+    private readonly client: DockerClient,
+    private readonly exec: Docker.Exec,
+    private readonly stream: Duplex,
+    private readonly tty: boolean,
+  ) {
+    // A broken connection ends the output, which is where it is told.
+    stream.on('error', () => undefined)
+  }
+
+  get stdin(): Duplex {
+    return this.stream
+  }
+
+  async output(onBytes: OnBytes): Promise<number | null> {
+    const take = this.tty ? (bytes: Buffer) => onBytes('stdout', bytes) : demultiplexed(onBytes)
+    try {
+      for await (const chunk of this.stream) await take(chunk as Buffer)
+    } catch {
+      return null
+    }
+    return this.exitCode()
+  }
+
+  async resize(columns: number, rows: number): Promise<void> {
+    await this.client.call('change', callMs, () => this.exec.resize({ w: columns, h: rows }))
+  }
+
+  async pid(): Promise<number | null> {
+    const { Running, Pid } = await this.inspect()
+    return Running && Pid > 0 ? Pid : null
+  }
+
+  detach(): void {
+    this.stream.destroy()
+  }
+
+  private async exitCode(): Promise<number | null> {
+    return (await this.inspect()).ExitCode
+  }
+
+  private inspect(): Promise<Docker.ExecInspectInfo> {
+    return this.client.call('read', callMs, () => this.exec.inspect())
+  }
+}
+
+/** Without a terminal both streams come in frames, as in a log; a frame's bytes are told as they come. */
+function demultiplexed(onBytes: OnBytes): (chunk: Buffer) => Promise<void> {
+  let header = Buffer.alloc(0)
+  let left = 0
+  let stream: 'stdout' | 'stderr' = 'stdout'
+  return async (chunk) => {
+    let rest = chunk
+    while (rest.length > 0) {
+      if (left === 0) {
+        const missing = headerBytes - header.length
+        header = Buffer.concat([header, rest.subarray(0, missing)])
+        rest = rest.subarray(missing)
+        if (header.length < headerBytes) return
+        stream = header[0] === 2 ? 'stderr' : 'stdout'
+        left = header.readUInt32BE(4)
+        header = Buffer.alloc(0)
+        continue
+      }
+      const bytes = rest.subarray(0, left)
+      rest = rest.subarray(bytes.length)
+      left -= bytes.length
+      await onBytes(stream, bytes)
+    }
+  }
+}
