@@ -4,15 +4,16 @@ import { cpuMs } from '../processes.js'
 import { rounded } from '../statistics.js'
 import { supervisorPid } from './idle.js'
 
-const batch = 500
-const batches = 400
+const batch = 1_000
+const batches = 200
 const count = batch * batches
-/** 500 lines every 50 ms are 10,000 a second; beside its pause the writer needs time to write and to fork. */
-const pauseSeconds = 0.035
+/** 1,000 lines every 100 ms are 10,000 a second; beside its pause the writer needs time to write and to fork. */
+const pauseSeconds = 0.075
 const text = 'a line that is as long as an ordinary line of an ordinary log is, so some eighty characters'
 const script = `sleep 5; awk 'BEGIN { for (b = 0; b < ${batches}; b++) { for (i = 0; i < ${batch}; i++) print ++n, "${text}"; fflush(); system("sleep ${pauseSeconds}") } }'; sleep 3600`
 
 interface Event {
+  notice: { message: string } | null
   lines: { text: string }[]
 }
 
@@ -48,7 +49,7 @@ async function follow(platform: Platform, id: string, args: string) {
   let began = 0
   let ended = 0
   let before: Record<string, number> = {}
-  const query = `subscription { applicationLogs(id: "${id}", ${args}) { lines { release replica stream at text } cursor } }`
+  const query = `subscription { applicationLogs(id: "${id}", ${args}) { lines { release replica stream at text } notice { message } cursor } }`
   for await (const { applicationLogs } of platform.subscribe<{ applicationLogs: Event }>(query)) {
     if (began === 0 && applicationLogs.lines.length > 0) {
       began = performance.now()
@@ -59,6 +60,7 @@ async function follow(platform: Platform, id: string, args: string) {
       if (seen.has(number)) twice++
       seen.add(number)
     }
+    if (applicationLogs.notice) console.error(applicationLogs.notice.message)
     ended = performance.now()
     if (seen.has(count)) break
   }

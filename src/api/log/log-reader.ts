@@ -21,7 +21,9 @@ export interface LogReaderOptions extends Pick<SourceOptions, 'resource' | 'foll
 const lookMs = 5_000
 /** A reader that has been behind for this long loses its oldest lines instead of holding up the node. */
 const patienceMs = 5_000
-const patienceLookMs = 500
+const patienceLookMs = 250
+/** One that has been behind for this long reads on in another way. */
+const fallBackMs = 500
 
 /** Reads an application's log: each `next` waits until there is something to tell. */
 export class LogReader implements AsyncIterableIterator<LogEvent> {
@@ -142,9 +144,14 @@ export class LogReader implements AsyncIterableIterator<LogEvent> {
   private shedForSlow(): void {
     const now = Date.now()
     for (const source of this.sources.values()) {
-      if (!source.behind) this.behindSince.delete(source)
-      else if (!this.behindSince.has(source)) this.behindSince.set(source, now)
-      else if (now - (this.behindSince.get(source) ?? now) > patienceMs) source.shed()
+      if (!source.behind) {
+        this.behindSince.delete(source)
+        continue
+      }
+      const since = this.behindSince.get(source) ?? now
+      this.behindSince.set(source, since)
+      if (now - since > fallBackMs) source.fallBack()
+      if (now - since > patienceMs) source.shed()
     }
   }
 

@@ -69,6 +69,7 @@ export class LogSource {
   private shedding = false
   private agentAway = false
   private failing = false
+  private fellBack = false
 
   constructor(private readonly options: SourceOptions) {
     this.tail = options.position ? null : options.tail
@@ -121,9 +122,19 @@ export class LogSource {
     if (this.chunks.length < windowChunks / 2) this.shedding = false
   }
 
-  /** Whether its reader has left it half full or more. */
+  /** Whether its reader, who had come up to what is written, has left it half full or more since. */
   get behind(): boolean {
-    return this.state === 'live' && this.chunks.length >= windowChunks / 2
+    return (this.state === 'live' || this.fellBack) && this.chunks.length >= windowChunks / 2
+  }
+
+  /**
+   * Docker loses lines for a slow reader that follows: of files that it puts aside meanwhile. For one that reads what is
+   * there it does not, so that is how a reader comes up again.
+   */
+  fallBack(): void {
+    if (this.state !== 'live' || this.fellBack) return
+    this.fellBack = true
+    this.call?.cancel()
   }
 
   /** The reader does not come after: the oldest lines give way to new ones, until it does. */
@@ -140,6 +151,7 @@ export class LogSource {
       const caughtUp = await this.catchUp()
       if (!this.options.follow) return
       const followed = caughtUp === null ? null : await this.once(true)
+      if (this.fellBack && followed !== null) continue
       if (this.leaving && followed !== null) return
       waitMs = (followed ?? 0) + (caughtUp ?? 0) > 0 ? againFirstMs : Math.min(waitMs * 1.5, againLongestMs)
       await sleep(waitMs, undefined, { signal }).catch(() => undefined)
@@ -185,6 +197,7 @@ export class LogSource {
     if (this.agentAway)
       this.options.told({ reason: 'NODE_BACK', message: `the agent of node ${this.replica.nodeId} is connected again` })
     this.agentAway = false
+    if (follow) this.fellBack = false
     if (follow) this.become('live')
     else if (this.state === 'away') this.become('catchingUp')
   }
@@ -210,6 +223,7 @@ export class LogSource {
 
   private failed({ reason, message }: CallFailure): number | null {
     if (this.stopping.signal.aborted || reason === 'NotFound') return 0
+    if (reason === 'Cancelled' && this.fellBack) return 0
     this.become('away')
     if (reason !== 'AgentUnreachable' && !this.failing) {
       const later = this.options.follow ? '; it is tried again' : ''
