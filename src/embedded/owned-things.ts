@@ -38,10 +38,26 @@ export async function removeOwned(docker: Docker, instance: string, withVolumes:
     await unlessGone(container.remove({ force: true, v: withVolumes }))
   })
   const networks = await docker.listNetworks({ filters })
-  await inBatches(networks, ({ Id }) => unlessGone(docker.getNetwork(Id).remove()))
+  await inBatches(networks, ({ Id, Name }) => removeNetwork(docker, Id, Name))
   const volumes = withVolumes ? ((await docker.listVolumes({ filters })).Volumes ?? []) : []
   await inBatches(volumes, ({ Name }) => unlessGone(docker.getVolume(Name).remove()))
   return { containers: containers.length, networks: networks.length, volumes: volumes.length }
+}
+
+async function removeNetwork(docker: Docker, id: string, name: string): Promise<void> {
+  const network = docker.getNetwork(id)
+  try {
+    await unlessGone(network.remove())
+  } catch (error) {
+    if ((error as { statusCode?: number }).statusCode !== 403) throw error
+    const { Containers = {} } = (await network.inspect()) as { Containers?: Record<string, { Name: string }> }
+    const attached = Object.values(Containers).map((c) => c.Name)
+    const cure =
+      attached.length > 0
+        ? `${attached.join(', ')} of somebody else ${attached.length > 1 ? 'are' : 'is'} attached to it: disconnect or remove`
+        : 'the engine still counts an endpoint of a container that is gone, a fault of its own: restart the engine'
+    throw new Error(`network ${name} cannot be removed: ${cure}, and run this command again`, { cause: error })
+  }
 }
 
 function graceSeconds(labels: Readonly<Record<string, string>>): number {

@@ -56,4 +56,19 @@ describe('removeOwned', () => {
     expect(await removeOwned(docker, ours, true, () => {})).toEqual({ containers: 0, networks: 0, volumes: 0 })
     expect(await owned(other)).toEqual([1, 1, 1])
   })
+
+  it('a container of somebody else in its network -> names it and what to do; that container stays', async () => {
+    const network = `foreign-${other}`
+    await docker.createNetwork({ Name: network, Labels: { [label.instance]: network } })
+    const stranger = await docker.createContainer({ Image: testAppImage('1'), HostConfig: { NetworkMode: network } })
+    try {
+      await stranger.start()
+      const { Name } = await stranger.inspect()
+      await expect(removeOwned(docker, network, false, () => {})).rejects.toThrow(`network ${network} cannot be removed: ${Name.slice(1)} of somebody else`)
+      expect((await stranger.inspect()).State.Running).toBe(true)
+    } finally {
+      await stranger.remove({ force: true })
+      await removeOwned(docker, network, false, () => {})
+    }
+  })
 })
