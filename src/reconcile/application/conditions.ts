@@ -10,6 +10,7 @@ export const applicationReasons = {
     'RequiredSecretMissing',
     'PreDeploying',
     'Restarting',
+    'CrashLoopBackOff',
     'Resolving',
     'Pulling',
     'RollingOut',

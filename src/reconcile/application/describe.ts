@@ -19,6 +19,9 @@ function fallback({ strategy }: World): ConditionDraft[] {
   return strategy.fallback === null ? [] : [condition('StrategyHonoured', 'False', 'FallbackToRecreate', `changes run as recreate, with a gap: ${strategy.fallback}`)]
 }
 
+/** A replica that ended once or twice is still starting, for all that people know. */
+const restartsToTell = 3
+
 const condition = (type: string, status: ConditionStatus, reason: string, message: string): ConditionDraft => ({
   type,
   status,
@@ -47,6 +50,8 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
     return ready('True', 'Running', `${now} of ${count} replicas of release ${target?.number} are ready`)
   const waiting = waitsFor(world)
   if (waiting.length > 0) return ready('False', 'DependencyNotReady', waiting.map(dependencyMessage).join('; '))
+  const crashing = world.replicas.find((r) => r.wanted && !r.ready && (r.container?.restartCount ?? 0) >= restartsToTell)
+  if (crashing) return ready('False', 'CrashLoopBackOff', crashMessage(crashing))
   const hanging = world.replicas.find((r) => r.wanted && r.container?.probe.live === false)
   if (hanging)
     return ready('False', 'Restarting', `replica ${hanging.endpoint.replica} fails its liveness probe and is restarted: ${hanging.container?.probe.liveMessage ?? ''}`)
@@ -64,6 +69,13 @@ function secretMissing({ missingSecrets, serving }: World): ConditionDraft {
 function dependencyMessage({ name, ready: state }: Dependency): string {
   if (!state) return `waits for ${name}, which the project does not have`
   return `waits for ${name}, which is not ready: ${state.current ? `${state.reason}: ${state.message}` : 'its newest change was not looked at yet'}`
+}
+
+/** Docker doubles its pause after each end and forgets that when a run lasts 10 s (docs.docker.com, restart policies). */
+function crashMessage({ endpoint, container }: Replica): string {
+  const how = container?.oomKilled ? ' for want of memory' : container?.exitCode === null ? '' : ` with exit code ${container?.exitCode}`
+  const next = container?.state === 'restarting' ? '; Docker starts it again within a minute' : ''
+  return `replica ${endpoint.replica} was restarted ${container?.restartCount} times, last ended${how}${next}`
 }
 
 function awayReason(away: UnreachableNode): string {

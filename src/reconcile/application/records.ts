@@ -72,10 +72,11 @@ function resolvedImage({ input, nodes }: World): ResultOf['resolveImage'] | unde
   return resultOf(input.settled, resolveKey(input.desired), 'resolveImage') ?? (seen?.image === image ? seen : undefined)
 }
 
-/** Why the target, which has never served, must be given up; null while there is hope. */
+/** Why the target, which has never served or has only just begun to, must be given up; null while there is hope. */
 function verdictOn(world: World): ApplicationRecord | null {
   const { target } = world
-  if (!target || target.servingAt !== null || target.verdict !== null) return null
+  if (!target || target.verdict !== null) return null
+  if (target.servingAt !== null) return relapse(world, target, target.servingAt)
   const before = preDeployCause(world, target)
   if (before) return { type: 'verdict', release: target.number, ...before }
   for (const replica of world.replicas.filter((r) => r.wanted)) {
@@ -87,6 +88,16 @@ function verdictOn(world: World): ApplicationRecord | null {
   if (lost) return { type: 'verdict', release: target.number, reason: 'ImageMissing', message: lostImageMessage(world, lost) }
   const failure = definitiveFailure(world, target)
   return failure ? { type: 'verdict', release: target.number, ...failure } : null
+}
+
+/** It served for moments and crashes since, where an earlier release could serve: as good as never ready. */
+function relapse({ input, replicas }: World, target: Release, servingAt: number): ApplicationRecord | null {
+  const { desired, now } = input
+  const probationMs = (desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1_000
+  const earlier = desired.releases.some((r) => r.number < target.number && r.servingAt !== null && r.verdict === null)
+  if (!earlier || now - servingAt >= probationMs) return null
+  const cause = replicas.filter((r) => r.wanted).map(crashCause).find((c) => c !== null)
+  return cause ? { type: 'verdict', release: target.number, ...cause } : null
 }
 
 interface Cause {

@@ -268,6 +268,26 @@ describe('limits', () => {
   })
 })
 
+describe('a release that served and crashes', () => {
+  const crashing = (servedAgoMs: number, restartCount: number, releases = 2) => {
+    const one = changing(1, {}, { servingAt: epoch - servedAgoMs })
+    const r2 = second(one)
+    return {
+      ...one,
+      releases: one.releases.slice(2 - releases),
+      endpoints: [endpointOf(2, 0, 'starting', { readyAt: epoch - servedAgoMs })],
+      containers: [containerOf(r2, 0, exited(7, { state: 'restarting', restartCount }))],
+      published: null,
+    }
+  }
+  runs([
+    { it: 'for moments only, an earlier one could serve -> given up, the earlier one is brought back', ...crashing(20_000, 5), records: ['verdict 2 CrashLoop', 'endpoint 1/0'], actions: ['log:2', 'ensure:1:0'], ready: 'False CrashLoop' },
+    { it: 'for long -> goes on, and says so', ...crashing(60_000, 5), actions: [], ready: 'False CrashLoopBackOff' },
+    { it: 'for moments, and there is no earlier one -> goes on', ...crashing(20_000, 5, 1), actions: [], ready: 'False CrashLoopBackOff' },
+    { it: 'once or twice -> goes on, no alarm', ...crashing(20_000, 2), actions: [], ready: 'False RollingOut' },
+  ])
+})
+
 describe('liveness', () => {
   const one = settledSetup(specOf({ liveness: { path: '/live' } }))
   const hanging = (startedAgoMs: number): Setup => ({
