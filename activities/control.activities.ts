@@ -26,13 +26,13 @@ export function createControlActivities(context: ControlContext) {
       if (!claimed) return null
       const loaded = loadedOf(claimed, context.clock())
       const covered = loaded.observe.length > 0 && loaded.observe.every((request) => seen.some((o) => covers(o, request)))
-      const decision = covered ? await decidePass(context, id, { ...input, pass: loaded.pass, observed: seen }) : null
+      const decision = covered ? await decideAndWake(context, id, { ...input, pass: loaded.pass, observed: seen }) : null
       return { loaded, decision }
     },
 
     /** Plans, and writes what the plan says under its pass number. A repeat returns the stored decision. */
     decide(id: string, input: DecideInput): Promise<Decision> {
-      return decidePass(context, id, input)
+      return decideAndWake(context, id, input)
     },
 
     /** Nudges one page of resources that are out of step; answers where the next page begins, or null at the end. */
@@ -66,6 +66,19 @@ export function createControlActivities(context: ControlContext) {
       return context.store.keepHouse(context.clock())
     },
   }
+}
+
+/** Those that wait for the resource are due already, by the pass's own transaction: a lost nudge costs them time only. */
+async function decideAndWake(context: ControlContext, id: string, input: DecideInput): Promise<Decision> {
+  const decision = await decidePass(context, id, input)
+  for (const waiting of decision.wakes ? await context.store.dependants(id) : []) {
+    try {
+      await context.nudge(waiting)
+    } catch (error) {
+      context.log(`${waiting.id}, which depends on ${id}, could not be nudged; the sweep does it`, error)
+    }
+  }
+  return decision
 }
 
 function loadedOf({ resource, desired, nodes, pass }: ClaimedPass, now: number): LoadedResource {

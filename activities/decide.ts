@@ -80,6 +80,7 @@ async function outcomeOf(context: DecideContext, open: OpenPass, input: DecideIn
       requeueAfterMs,
       finalized: plan.finalize,
       paused: false,
+      ...(conditions.some(becameReady) ? { wakes: true } : {}),
       ...described(plan.conditions),
     },
     conditions,
@@ -189,6 +190,10 @@ function signed(context: DecideContext, open: OpenPass, pass: number, action: Ac
 
 function merged(open: OpenPass, draft: ConditionDraft, now: number): ConditionChange {
   return mergeCondition(open.conditions.find((c) => c.type === draft.type), draft, open.resource.generation, now)
+}
+
+function becameReady({ changed, condition }: ConditionChange): boolean {
+  return changed && condition.type === 'Ready' && condition.status === 'True'
 }
 
 function described(conditions: ConditionDraft[]): Pick<Decision, 'ready' | 'reason' | 'summary'> {

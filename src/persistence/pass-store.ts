@@ -19,6 +19,8 @@ export interface PassStore {
    * 'superseded' is the answer; where this pass was decided already, its stored decision is.
    */
   decide(id: string, pass: number, now: number, step: (open: OpenPass) => Promise<PassOutcome>): Promise<Decision | 'superseded'>
+  /** Applications of the same project whose specs say that they depend on this one. */
+  dependants(id: string): Promise<DueResource[]>
   /** Resources that should be nudged: out of step, being deleted, or past their due time; ascending by id, after `after`. */
   due(after: string, limit: number, now: number): Promise<DueResource[]>
   /** Removes what has been kept long enough: tombstones, events, idempotency keys. */

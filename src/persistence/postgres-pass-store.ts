@@ -54,6 +54,14 @@ export class PostgresPassStore implements PassStore {
     )
   }
 
+  async dependants(id: string): Promise<DueResource[]> {
+    return this.db.$queryRaw<DueResource[]>`
+      SELECT r.id, r.kind, p.name AS project, r.name
+      FROM "Resource" d JOIN "Resource" r ON r."projectId" = d."projectId" JOIN "Project" p ON p.id = r."projectId"
+      WHERE d.id = ${id} AND r.kind = 'application' AND NOT r.paused AND jsonb_exists(r.spec -> 'dependsOn', d.name)
+      ORDER BY r.id`
+  }
+
   async due(after: string, limit: number, now: number): Promise<DueResource[]> {
     return this.db.$queryRaw<DueResource[]>`
       SELECT r.id, r.kind, p.name AS project, r.name
@@ -140,7 +148,15 @@ async function writeOutcome(
     },
     select: { id: true },
   })
+  if (outcome.decision.wakes) await makeDependantsDue(tx, resource, at)
   if (outcome.conditions.some((c) => c.changed) || outcome.events.length > 0) await announce(tx, resource.id)
+}
+
+/** Locks follow the direction of `dependsOn`, which has no circles. */
+async function makeDependantsDue(tx: Transaction, { projectId, name }: ResourceView, at: Date): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE "Resource" SET "nextPassDueAt" = ${at}
+    WHERE "projectId" = ${projectId} AND kind = 'application' AND jsonb_exists(spec -> 'dependsOn', ${name})`
 }
 
 async function writeConditions(tx: Transaction, resourceId: string, outcome: PassOutcome, at: Date): Promise<void> {

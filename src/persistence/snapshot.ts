@@ -123,8 +123,8 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publis
   coalesce((SELECT json_object_agg(s.name, (SELECT max(v.version) FROM "SecretVersion" v WHERE v."secretId" = s.id))
     FROM "Secret" s WHERE s."projectId" = r."projectId" AND r.kind = 'application'), '{}') AS "secretVersions",
   coalesce((SELECT json_agg(x) FROM (
-    SELECT d.name, json_build_object('status', c.status, 'reason', c.reason, 'message', c.message,
-      'current', c."observedGeneration" = d.generation) AS ready
+    SELECT d.name, json_build_object('status', coalesce(c.status, 'Unknown'), 'reason', coalesce(c.reason, ''),
+      'message', coalesce(c.message, ''), 'current', coalesce(c."observedGeneration" = d.generation, false)) AS ready
     FROM "Resource" d LEFT JOIN "Condition" c ON c."resourceId" = d.id AND c.type = 'Ready'
     WHERE d."projectId" = r."projectId" AND d.kind = 'application' AND d.name IN (
       SELECT jsonb_array_elements_text(r.spec -> 'dependsOn'))) x), '[]') AS dependencies

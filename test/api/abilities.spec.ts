@@ -137,7 +137,7 @@ async function subscribed(query: string, token: string): Promise<unknown[]> {
 }
 
 describe('every operation of the schema', () => {
-  it.each(operations)('$root.$field -> has a line here, and the API needs what the line says', ({ root, field }) => {
+  it.each(operations)('$root $field -> has a line here, and the API needs what the line says', ({ root, field }) => {
     expect(lines[root][field], `add a line for ${root}.${field}`).toBeDefined()
     expect(abilityOf[root][field]).toBe(lines[root][field]?.[0])
   })
@@ -151,7 +151,7 @@ describe('every operation of the schema', () => {
 
   const matrix = operations.flatMap(({ root, field }) => holders.map((held) => ({ root, field, held })))
 
-  it.each(matrix)('$root.$field with $held -> exactly when it is enough', async ({ root, field, held }) => {
+  it.each(matrix)('$root $field with $held -> exactly when it is enough', async ({ root, field, held }) => {
     const [needed, call] = lines[root][field] ?? ['admin', '']
     const codes = await asked(root, call, tokens[held])
     const enough = held !== 'none' && abilities.indexOf(held) >= abilities.indexOf(needed)
@@ -161,7 +161,7 @@ describe('every operation of the schema', () => {
   })
 
   it.each(operations.filter((o) => o.root !== 'Subscription'))(
-    '$root.$field without a token -> UNAUTHENTICATED',
+    '$root $field without a token -> UNAUTHENTICATED',
     async ({ root, field }) => {
       const { status, errors } = await api.graphql(`${root.toLowerCase()} { ${lines[root][field]?.[1]} }`, {}, null)
       expect([401, 429]).toContain(status) // whoever asks so often is told to wait

@@ -452,6 +452,28 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(await due()).toEqual([])
       })
 
+      it('what it depends on has become Ready -> due at once, and named; others are not', async () => {
+        const needy = { ...app, id: 'app_n', name: 'needy', spec: { ...spec, dependsOn: ['web'] } }
+        const stranger = { ...needy, id: 'app_s', name: 'stranger', project: 'elsewhere' }
+        for (const draft of [needy, stranger]) await store.create(draft, now)
+        for (const id of [app.id, needy.id, stranger.id]) await pass(() => ({}), id)
+        expect(await due()).toEqual([])
+        await pass(() => ({ decision: decision({ wakes: true }) }))
+        expect(await due(now + 1)).toEqual([needy.id])
+        expect(await store.dependants(app.id)).toEqual([{ id: needy.id, kind: 'application', project: 'shop', name: 'needy' }])
+        expect((await desired(needy.id)).dependencies).toEqual([{ name: 'web', ready: { status: 'Unknown', reason: '', message: '', current: false } }])
+      })
+
+      it('what it depends on is Ready for its generation -> told to the next pass; not there -> told too', async () => {
+        await store.create({ ...app, id: 'app_n', name: 'needy', spec: { ...spec, dependsOn: ['web', 'nobody'] } }, now)
+        const ready = { type: 'Ready', status: 'True', reason: 'Running', message: 'fine' } as const
+        await pass(() => ({ conditions: [mergeCondition(undefined, ready, 1, now)] }))
+        expect((await desired('app_n')).dependencies).toEqual([
+          { name: 'web', ready: { status: 'True', reason: 'Running', message: 'fine', current: true } },
+          { name: 'nobody', ready: null },
+        ])
+      })
+
       it('pages -> ascending by id, each row once; nodes have no loop', async () => {
         for (const id of ['app_c', 'app_b']) await store.create({ ...app, id, name: id.replace('_', '-') }, now)
         const first = await store.due('', 2, now)

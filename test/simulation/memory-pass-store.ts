@@ -1,4 +1,4 @@
-import type { ApplicationDesired, ApplicationRecord, Endpoint, Release } from '../../src/reconcile/application/desired.js'
+import type { ApplicationDesired, ApplicationRecord, Dependency, Endpoint, Release } from '../../src/reconcile/application/desired.js'
 import { emptyContext, type ApplicationSpec } from '../../src/reconcile/application/spec.js'
 import type { Failure } from '../../src/reconcile/backoff.js'
 import type { Condition } from '../../src/reconcile/condition.js'
@@ -100,6 +100,17 @@ export class MemoryPassStore implements PassStore, DesiredState {
         throw error
       }
     })
+  }
+
+  async dependants(id: string): Promise<DueResource[]> {
+    const row = this.rows.get(id)
+    return row ? this.dependantsOf(row).filter((r) => !r.paused).map(({ id, kind, project, name }) => ({ id, kind, project, name })) : []
+  }
+
+  private dependantsOf({ project, name }: Row): Row[] {
+    return [...this.rows.values()]
+      .filter((r) => r.kind === 'application' && r.project === project && (r.spec as ApplicationSpec).dependsOn?.includes(name))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   async due(after: string, limit: number, now: number): Promise<DueResource[]> {
@@ -371,6 +382,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     draft.nextPassDueAt = outcome.nextPassDueAt
     if (outcome.observedGeneration !== null) draft.observedGeneration = outcome.observedGeneration
     this.rows.set(draft.id, draft)
+    if (outcome.decision.wakes) for (const row of this.dependantsOf(draft)) row.nextPassDueAt = now
   }
 
   private viewOf({ id, kind, project, name, generation, deleting }: Row): ResourceView {
@@ -383,7 +395,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     const desired: ApplicationDesired = {
       spec: spec as ApplicationSpec,
       context: emptyContext,
-      dependencies: [],
+      dependencies: ((spec as ApplicationSpec).dependsOn ?? []).map((name) => this.dependency(name)),
       node: this.placedOn((spec as ApplicationSpec).placement?.node),
       releases,
       endpoints,
@@ -392,6 +404,14 @@ export class MemoryPassStore implements PassStore, DesiredState {
       addressesExhausted: false,
     }
     return desired
+  }
+
+  private dependency(name: string): Dependency {
+    const row = [...this.rows.values()].find((r) => r.kind === 'application' && r.name === name)
+    const ready = row?.conditions.find((c) => c.type === 'Ready')
+    if (!row) return { name, ready: null }
+    const { status = 'Unknown', reason = '', message = '' } = ready ?? {}
+    return { name, ready: { status, reason, message, current: ready?.observedGeneration === row.generation } }
   }
 
   private placedOn(name: string | undefined): string {

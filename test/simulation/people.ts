@@ -6,6 +6,14 @@ import type { SimContainer, SimEngine } from './sim-engine.js'
 import { instance, type SimNode, type World } from './world.js'
 
 const mostApplications = 4
+const strategies: Pick<ApplicationSpec, 'strategy'>[] = [{}, {}, { strategy: 'rolling' }, { strategy: 'blue-green' }, { strategy: 'recreate' }]
+const preDeploys: Pick<ApplicationSpec, 'preDeploy'>[] = [
+  {},
+  {},
+  { preDeploy: { command: ['migrate'] } },
+  { preDeploy: { command: ['migrate'] } },
+  { preDeploy: { command: ['fail'] } },
+]
 
 interface Known {
   id: string
@@ -61,6 +69,10 @@ export class People {
         1,
         () => this.change('another place', (spec) => ({ ...spec, placement: { node: this.random.pick(this.world.nodes).name } })),
       ],
+      [1, () => this.change('another strategy', ({ strategy: _, ...spec }) => ({ ...spec, ...this.random.pick(strategies) }))],
+      [1, () => this.change('restarted', (spec) => ({ ...spec, restartNonce: (spec.restartNonce ?? 0) + 1 }))],
+      [1, () => this.change('suspended or resumed', (spec) => ({ ...spec, suspended: !spec.suspended }))],
+      [1, () => this.change('another pre-deploy command', ({ preDeploy: _, ...spec }) => ({ ...spec, ...this.random.pick(preDeploys) }))],
       [1, () => this.remove()],
       [1, () => this.pause()],
       [1, () => this.cancelRun()],
@@ -99,6 +111,9 @@ export class People {
       stopGraceSeconds: this.random.pick([2, 5, 10]),
       drainSeconds: this.random.pick([10, 30]),
       startupBudgetSeconds: this.random.pick([20, 60]),
+      ...this.random.pick(strategies),
+      ...this.random.pick(preDeploys),
+      ...(this.random.chance(0.2) ? { dependsOn: this.living().slice(0, 1).map((a) => a.name) } : {}),
     }
     this.world.note(`people: create ${id} ${spec.image} × ${spec.replicas}`)
     const application: Known = { id, name: `a${number}`, spec, paused: false, deleting: false }
@@ -123,12 +138,16 @@ export class People {
     const spec = to(application.spec)
     if (JSON.stringify(spec) === JSON.stringify(application.spec)) return
     this.world.note(`people: ${what} for ${application.id}: ${spec.image} × ${spec.replicas}`)
+    const before = application.spec
     application.spec = spec
     const watched = this.world.applications.get(application.id)
     if (watched) {
       watched.generation++
-      if (watched.replicas === 0 || spec.replicas === 0) watched.serving = false
-      watched.replicas = spec.replicas ?? 1
+      const replicas = spec.suspended ? 0 : (spec.replicas ?? 1)
+      // A change by recreate has a gap, whichever of the two releases asks for it.
+      const gap = [before, spec].some((s) => s.strategy === 'recreate')
+      if (watched.replicas === 0 || replicas === 0 || gap) watched.serving = false
+      watched.replicas = replicas
     }
     await this.store.change(application.id, spec)
     this.world.nudgeOnce(application.id)

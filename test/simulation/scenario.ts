@@ -231,7 +231,7 @@ class Scenario {
     if (!ready || ready.observedGeneration !== row.generation) return [says('Ready was not told for this generation')]
     const latest = row.releases.at(-1)
     const blamed = people.blame.get(`${id}/${latest?.number}`)
-    const expected = [...expectedReady(spec), ...(blamed ? [{ status: 'False', reason: blamed }] : [])]
+    const expected = [...expectedReady(spec), ...this.waiting(spec), ...(blamed ? [{ status: 'False', reason: blamed }] : [])]
     if (!expected.some((e) => e.status === ready.status && e.reason === ready.reason))
       return [
         says(
@@ -241,7 +241,7 @@ class Scenario {
 
     const wrong: string[] = []
     const containers = this.ownContainers(id)
-    const replicas = spec.replicas ?? 1
+    const replicas = spec.suspended ? 0 : (spec.replicas ?? 1)
     if (ready.status === 'True') {
       if (containers.length !== replicas)
         wrong.push(
@@ -268,6 +268,15 @@ class Scenario {
     wrong.push(...this.ofPublication(id, spec, addresses as string[]).map(says))
     if (row.failures.some((f) => f.generation < row.generation)) wrong.push(says('failures of older generations are kept'))
     return wrong
+  }
+
+  /** What depends on another that is gone, or never gets ready, may wait for ever. */
+  private waiting({ dependsOn = [] }: ApplicationSpec): { status: string; reason: string }[] {
+    const fine = (name: string) => {
+      const other = [...this.people.known.values()].find((a) => a.name === name)
+      return other && !other.deleting && expectedReady(other.spec).every((e) => e.status === 'True') && this.waiting(other.spec).length === 0
+    }
+    return dependsOn.every(fine) ? [] : [{ status: 'False', reason: 'DependencyNotReady' }]
   }
 
   private ofPublication(id: string, { placement }: ApplicationSpec, addresses: string[]): string[] {
@@ -318,12 +327,16 @@ class Scenario {
 /** What Ready has to say in the end. */
 function expectedReady(spec: ApplicationSpec): { status: string; reason: string }[] {
   if (withTag(spec.image) === missingImage) return [{ status: 'False', reason: 'ImageNotFound' }]
+  if (spec.suspended) return [{ status: 'True', reason: 'Suspended' }]
   if (spec.replicas === 0) return [{ status: 'True', reason: 'ScaledToZero' }]
+  if (spec.preDeploy?.command[0] === 'fail') return [{ status: 'False', reason: 'PreDeployFailed' }]
   // Who sees it for the first time when it has crashed already takes it for one that never was ready.
   if (spec.image === crashingImage.reference)
     return [
       { status: 'True', reason: 'Running' },
       { status: 'False', reason: 'ContainerExited' },
+      { status: 'False', reason: 'ReadinessTimeout' },
+      { status: 'False', reason: 'CrashLoop' },
     ]
   const bad = badImages.find((b) => b.image.reference === spec.image)
   return bad ? [{ status: 'False', reason: bad.reason }] : [{ status: 'True', reason: 'Running' }]

@@ -42,6 +42,10 @@ export class SimDatabase implements PassStore {
     return this.query(() => this.store.decide(id, pass, now, step))
   }
 
+  dependants(id: string): Promise<DueResource[]> {
+    return this.query(() => this.store.dependants(id))
+  }
+
   due(after: string, limit: number, now: number): Promise<DueResource[]> {
     return this.query(() => this.store.due(after, limit, now))
   }

@@ -774,8 +774,9 @@ export class SimEngine implements NodeEngine {
 }
 
 /** A command that is run to its end: one called `fail` ends with 1. */
-function jobBehaviour({ command }: ContainerSpec): SimImage['behaviour'] {
-  return { readyAfterMs: null, exitAfterMs: 300, exitCode: command?.[0] === 'fail' ? 1 : 0, stopMs: 50 }
+function jobBehaviour({ entrypoint, command }: ContainerSpec): SimImage['behaviour'] {
+  const [program] = entrypoint ?? command ?? []
+  return { readyAfterMs: null, exitAfterMs: 300, exitCode: program === 'fail' ? 1 : 0, stopMs: 50 }
 }
 
 /** To the second, as Docker tells it, and for the first minute only. */

@@ -22,8 +22,6 @@ const connectionsPollMs = 1_000
 const addressesPollMs = 10_000
 const shortestWaitMs = 50
 const firstProbeMs = 1_000
-/** Another application turns ready without telling this one. */
-const dependenciesPollMs = 3_000
 
 /**
  * resolve → pull → create → ready → publish → drained → stop → remove, none of it remembered: each pass asks of
@@ -339,7 +337,6 @@ function requeueAfterMs(world: World): number | null {
     }
   }
   for (const replica of world.replicas.filter(hangs)) waits.push(hangsForMs(world, replica))
-  if (world.count > 0 && waitsFor(world).length > 0) waits.push(dependenciesPollMs)
   const unlooked = (isWantedSoon(world) !== null && isReadable(world, desired.node) && targetImage(world) === undefined) || needingContainer(world).some((r) => !r.container && localImage(world, r) === undefined)
   if (unlooked) waits.push(shortestWaitMs)
   if (desired.addressesExhausted) waits.push(addressesPollMs)

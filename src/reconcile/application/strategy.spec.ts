@@ -222,7 +222,7 @@ describe('dependencies', () => {
   const db = (change: Partial<NonNullable<Dependency['ready']>> | null): Dependency[] => [
     { name: 'db', ready: change && { status: 'True', reason: 'Running', message: 'fine', current: true, ...change } },
   ]
-  const waits = { actions: [], ready: 'False DependencyNotReady', requeue: 3_000 }
+  const waits = { actions: [], ready: 'False DependencyNotReady', requeue: null }
   runs([
     { it: 'not there -> waits', ...one, dependencies: db(null), ...waits },
     { it: 'not ready -> waits', ...one, dependencies: db({ status: 'False' }), ...waits },
