@@ -266,6 +266,8 @@ function isStillNeeded(world: World, { container }: Stray): boolean {
   const { target, input } = world
   if (input.resource.deleting) return false
   if (container.state === 'running') return true
+  // It never began, and nobody wants it to.
+  if (container.state === 'created' && world.count === 0) return false
   return needsPreDeploy(world) && container.release === target?.number && container.specHash === target.hash
 }
 

@@ -199,6 +199,14 @@ describe('pre-deploy command', () => {
     },
     { it: 'already run for this release -> not again', ...one, releases: [first(one), releaseOf(2, one.spec, { preDeployedAt: epoch })], records: ['endpoint 2/0'], actions: ['ensure:2:0'] },
     { it: 'no replica is wanted -> it does not run', ...one, spec: { ...one.spec, replicas: 0 }, records: ['draining 1/0'], actions: [publish] },
+    {
+      it: 'no replica is wanted any more before it began -> its container goes',
+      ...withRan({ state: 'created', exitCode: null }),
+      spec: { ...one.spec, replicas: 0 },
+      endpoints: [],
+      containers: [ran(r2, { state: 'created', exitCode: null })],
+      actions: [`retire:${preDeployName(instance, resourceId, 2)}`],
+    },
     { it: 'being deleted -> its container goes', ...withRan({ state: 'running', exitCode: null }), deleting: true, records: ['draining 1/0'], actions: [publish, `retire:${preDeployName(instance, resourceId, 2)}`] },
   ])
 
