@@ -21,7 +21,7 @@ beforeAll(async () => {
   }
   projectId = await project('shop')
   const secrets = new SecretWorld(api, projectId)
-  for (const name of ['token', 'key', 'key', 'key']) await secrets.secretSet(name, 'x')
+  for (const [at, name] of ['token', 'key', 'key', 'key'].entries()) await secrets.secretSet(name, `value ${at}`)
   await secrets.credentialSet('hub')
 })
 afterAll(() => api?.stop())
