@@ -2,7 +2,7 @@ import type { ContainerSpecGiven, Mount, Probe, ResourceLimits } from '../action
 import { label, preDeployName, volumeName } from '../labels.js'
 import type { ApplicationDesired, Endpoint, Release } from './desired.js'
 import { internalZone } from './publication.js'
-import { applicationDefaults, livenessOf, probeOf, type ApplicationSpec, type ReleaseTemplate } from './spec.js'
+import { applicationDefaults, limitsOf, livenessOf, probeOf, type ReleaseTemplate } from './spec.js'
 import type { Replica, World } from './world.js'
 
 /** Everything that one replica's container is made from. */
@@ -105,11 +105,6 @@ function mountsOf({ volumes, bindMounts }: ReleaseTemplate, instance: string, re
 /** Limits are no part of a release: they change in a living container. */
 function limitsGiven({ spec }: ApplicationDesired): { resources?: ResourceLimits } {
   return spec.resources ? { resources: limitsOf(spec) } : {}
-}
-
-export function limitsOf({ resources }: ApplicationSpec): ResourceLimits {
-  const { memoryBytes, cpus } = resources ?? {}
-  return { memoryBytes: memoryBytes ?? null, nanoCpus: cpus === undefined ? null : Math.round(cpus * 1e9) }
 }
 
 /** A failing release keeps its exit code; what has proved itself is restarted by Docker, which backs off. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Probe } from '../action.js'
+import type { Probe, ResourceLimits } from '../action.js'
 import { shortHash } from '../hash.js'
 import { reservedLabelPrefix } from '../labels.js'
 import { imageSchema, nameSchema } from '../name.js'
@@ -350,4 +350,10 @@ function probeFrom(asked: NonNullable<ApplicationSpec['readiness']>, ports: numb
   const port = asked.port ?? ports?.[0]
   if (port === undefined) return null
   return { kind: asked.path === undefined ? 'tcp' : 'http', port, path: asked.path ?? '/', ...timing }
+}
+
+/** What `docker inspect` should say of a container's limits. */
+export function limitsOf({ resources }: ApplicationSpec): ResourceLimits {
+  const { memoryBytes, cpus } = resources ?? {}
+  return { memoryBytes: memoryBytes ?? null, nanoCpus: cpus === undefined ? null : Math.round(cpus * 1e9) }
 }

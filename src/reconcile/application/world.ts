@@ -3,8 +3,7 @@ import { containerName } from '../labels.js'
 import { reachable, type NodeObservation, type ObservedContainer } from '../observed.js'
 import { withTag } from '../name.js'
 import { sameReplica, type ApplicationDesired, type Endpoint, type Release } from './desired.js'
-import { limitsOf } from './container.js'
-import { applicationDefaults, probeOf, templateHash, templateOf } from './spec.js'
+import { applicationDefaults, limitsOf, probeOf, templateHash, templateOf } from './spec.js'
 import { strategyOf, surgeOf, type Strategy } from './strategy.js'
 
 /** A replica without a probe counts as ready when it has run this long. */
