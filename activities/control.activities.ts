@@ -1,4 +1,4 @@
-import type { ClaimedPass, PassStore } from '../src/persistence/pass-store.js'
+import type { ClaimedPass, DueResource, PassStore } from '../src/persistence/pass-store.js'
 import { heartbeatStaleMs } from '../src/agent/protocol.js'
 import { controllerOf } from '../src/reconcile/controllers.js'
 import type { BeginInput, Begun, DecideInput, Decision, LoadedResource } from '../src/reconcile/loop.js'
@@ -38,13 +38,7 @@ export function createControlActivities(context: ControlContext) {
     /** Nudges one page of resources that are out of step; answers where the next page begins, or null at the end. */
     async sweepPage(after: string): Promise<string | null> {
       const due = await context.store.due(after, sweepPageSize, context.clock())
-      for (const resource of due) {
-        try {
-          await context.nudge(resource)
-        } catch (error) {
-          context.log(`the sweep could not nudge ${resource.id}; the next one tries again`, error)
-        }
-      }
+      await nudgeAll(context, due, 'the sweep could not nudge it; the next one tries again')
       return due.length < sweepPageSize ? null : (due.at(-1)?.id ?? null)
     },
 
@@ -71,14 +65,19 @@ export function createControlActivities(context: ControlContext) {
 /** Those that wait for the resource are due already, by the pass's own transaction: a lost nudge costs them time only. */
 async function decideAndWake(context: ControlContext, id: string, input: DecideInput): Promise<Decision> {
   const decision = await decidePass(context, id, input)
-  for (const waiting of decision.wakes ? await context.store.dependants(id) : []) {
+  if (decision.wakes) await nudgeAll(context, await context.store.dependants(id), `it depends on ${id} and could not be nudged; the sweep does it`)
+  return decision
+}
+
+/** One that cannot be nudged does not keep the others from it. */
+async function nudgeAll(context: ControlContext, resources: DueResource[], failed: string): Promise<void> {
+  for (const resource of resources) {
     try {
-      await context.nudge(waiting)
+      await context.nudge(resource)
     } catch (error) {
-      context.log(`${waiting.id}, which depends on ${id}, could not be nudged; the sweep does it`, error)
+      context.log(`${resource.id}: ${failed}`, error)
     }
   }
-  return decision
 }
 
 function loadedOf({ resource, desired, nodes, pass }: ClaimedPass, now: number): LoadedResource {

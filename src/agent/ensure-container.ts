@@ -79,7 +79,7 @@ export class Ensure {
   private settled(found: EngineContainer): boolean {
     const { id, state } = found
     if (state === 'running' || state === 'restarting') return true
-    if (this.options.once && hasRun(found)) return state === 'exited' || state === 'dead'
+    if (this.options.once && hasRun(found)) return hasEnded(found)
     return state === 'exited' && this.startedId === id
   }
 
@@ -196,6 +196,10 @@ async function readiness(running: EngineContainer, awaitReadyMs: number, { probe
 /** Saves the pass that would do it: from the first Ready on Docker restarts it. Failing here is no failure of the start. */
 async function widenPolicy(running: EngineContainer, { engine }: ActionContext): Promise<void> {
   await engine.setRestartPolicy(running.id, 'unless-stopped').catch(() => undefined)
+}
+
+export function hasEnded({ state }: EngineContainer): boolean {
+  return state === 'exited' || state === 'dead'
 }
 
 function hasRun({ startedAt }: EngineContainer): boolean {

@@ -2,7 +2,7 @@ import type { EngineContainer } from '../adapters/docker/engine.js'
 import type { ArgsOf, ContainerSpec, ResultOf } from '../reconcile/action.js'
 import { belongsTo } from '../reconcile/labels.js'
 import { ActionFailure } from './action-failure.js'
-import { Ensure, requireSpecOfOwner } from './ensure-container.js'
+import { Ensure, hasEnded, requireSpecOfOwner } from './ensure-container.js'
 import type { ActionContext } from './executor.js'
 
 const firstPollMs = 50
@@ -27,10 +27,6 @@ export async function runToEnd({ container }: ArgsOf<'runToEnd'>, context: Actio
       await stop(spec, context)
     throw error
   }
-}
-
-function hasEnded({ state }: EngineContainer): boolean {
-  return state === 'exited' || state === 'dead'
 }
 
 async function untilEnded({ id, name }: EngineContainer, { engine, clock, signal }: ActionContext): Promise<EngineContainer> {

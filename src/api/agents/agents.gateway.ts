@@ -1,6 +1,6 @@
 import { Inject, Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { hashToken, looksLikeToken } from '../../adapters/crypto/token.js'
@@ -10,6 +10,7 @@ import { NodeRepository } from '../../persistence/node.repository.js'
 import { ResourceRepository } from '../../persistence/resource.repository.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import { Nudger } from '../nudge/nudger.service.js'
+import { onUpgrade, refuseUpgrade } from '../upgrade.js'
 import { AgentCalls } from './agent-calls.service.js'
 import { AgentSession, closeCode, type FrameOf, type Refusal, type SessionHandlers } from './agent-session.js'
 import { Inventory } from './inventory.service.js'
@@ -41,14 +42,10 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
   ) {}
 
   onApplicationBootstrap(): void {
-    const server = this.http.httpAdapter.getHttpServer() as Server
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (request.url?.split('?')[0] !== path) return
-      socket.on('error', () => socket.destroy())
-      void this.admit(request, socket, head).catch((error: unknown) => {
-        this.options.log.warn({ err: error }, 'an agent could not be admitted')
-        refuseUpgrade(socket, 503, 'Service Unavailable')
-      })
+    onUpgrade(this.http, {
+      matches: (url) => url.split('?')[0] === path,
+      admit: (request, socket, head) => this.admit(request, socket, head),
+      failed: (error) => this.options.log.warn({ err: error }, 'an agent could not be admitted'),
     })
   }
 
@@ -134,8 +131,4 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
     this.options.log.debug({ why, resources: known.map((k) => k.id) }, 'an agent nudges')
     this.nudger.allSoon(known)
   }
-}
-
-export function refuseUpgrade(socket: Duplex, status: number, text: string): void {
-  socket.end(`HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }

@@ -1,11 +1,12 @@
 import { Inject, Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { TokenRepository } from '../../persistence/token.repository.js'
-import { AgentsGateway, refuseUpgrade } from '../agents/agents.gateway.js'
+import { AgentsGateway } from '../agents/agents.gateway.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import { onUpgrade, refuseUpgrade } from '../upgrade.js'
 import { ExecConnection } from './exec-connection.js'
 import { execProtocol } from './exec-frames.js'
 import { ExecSessions, type ExecOrder } from './exec.service.js'
@@ -34,14 +35,10 @@ export class ExecGateway implements OnApplicationBootstrap, BeforeApplicationShu
   ) {}
 
   onApplicationBootstrap(): void {
-    const server = this.http.httpAdapter.getHttpServer() as Server
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (!request.url?.startsWith('/exec')) return
-      socket.on('error', () => socket.destroy())
-      void this.admit(request, socket, head).catch((error: unknown) => {
-        this.options.log.warn({ err: error }, 'a client could not attach to its command')
-        refuseUpgrade(socket, 503, 'Service Unavailable')
-      })
+    onUpgrade(this.http, {
+      matches: (url) => url.startsWith('/exec'),
+      admit: (request, socket, head) => this.admit(request, socket, head),
+      failed: (error) => this.options.log.warn({ err: error }, 'a client could not attach to its command'),
     })
   }
 

@@ -2,7 +2,7 @@ import type { ContainerSpecGiven, Mount, Probe, ResourceLimits } from '../action
 import { label, preDeployName, volumeName } from '../labels.js'
 import type { ApplicationDesired, Endpoint, Release } from './desired.js'
 import { internalZone } from './publication.js'
-import { applicationDefaults, limitsOf, livenessOf, probeOf, type ReleaseTemplate } from './spec.js'
+import { limitsOf, livenessOf, probeOf, stopGraceSecondsOf, type ReleaseTemplate } from './spec.js'
 import type { Replica, World } from './world.js'
 
 /** Everything that one replica's container is made from. */
@@ -46,7 +46,7 @@ export function preDeployContainer(world: World, release: Release): ContainerSpe
 function commonOf(world: World, release: Release, replica: number, probes: { probe: Probe | null; liveness: Probe | null }) {
   const { instance, resource, desired } = world.input
   const { template } = release
-  const grace = desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
+  const grace = stopGraceSecondsOf(desired.spec)
   return {
     image: release.resolvedImage,
     labels: {

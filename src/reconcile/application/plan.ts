@@ -11,7 +11,7 @@ import { preDeploys } from './pre-deploy.js'
 import { needsPreDeploy, targetImage, waitsFor } from './preparation.js'
 import { isLive, isLiveWhereSeen, isNamedByNobody, isToBeCleared, mayComeLate, noRevision, publicationOf, publicationOn, publishKey, revisionOf, silenceLeftMs } from './publication.js'
 import { recordsOf } from './records.js'
-import { applicationDefaults, limitsOf, probeOf } from './spec.js'
+import { applicationDefaults, limitsOf, probeOf, startupBudgetMsOf, stopGraceSecondsOf } from './spec.js'
 import { keepsLog, lastWordsOf } from './verdict-log.js'
 import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, unreadyForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
@@ -222,7 +222,7 @@ function restarts(world: World): Action[] {
   return world.replicas
     .filter((r) => hangs(r) && hangsForMs(world, r) <= 0)
     .map((r) => {
-      const graceSeconds = world.input.desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
+      const graceSeconds = stopGraceSecondsOf(world.input.desired.spec)
       return {
         key: `restart:${r.endpoint.release}:${r.endpoint.replica}`,
         verb: 'restartContainer',
@@ -243,8 +243,7 @@ function hangs({ endpoint, container }: Replica): boolean {
 
 /** Milliseconds until it may be restarted. */
 function hangsForMs({ input }: World, { container, seenAt }: Replica): number {
-  const budgetMs = (input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1_000
-  return container ? budgetMs - runningForMs(container, seenAt) : 0
+  return container ? startupBudgetMsOf(input.desired.spec) - runningForMs(container, seenAt) : 0
 }
 
 function retires(world: World): Action[] {
@@ -289,7 +288,7 @@ function isRouted(world: World, { container }: Stray): boolean {
 }
 
 function retire({ input }: World, node: string, name: string, summary: string): Action {
-  const graceSeconds = input.desired.spec.stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
+  const graceSeconds = stopGraceSecondsOf(input.desired.spec)
   return {
     key: `retire:${name}`,
     verb: 'retireContainer',
@@ -325,7 +324,7 @@ function drainLeftMs(world: World, { endpoint, container, wanted }: Replica): nu
 
 function requeueAfterMs(world: World): number | null {
   const { observed, desired, resource } = world.input
-  const budgetMs = (desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1000
+  const budgetMs = startupBudgetMsOf(desired.spec)
   const waits: (number | null)[] = []
   for (const o of observed) if (o.unreachable !== null) waits.push(awayPollMs(o, resource.id))
   for (const replica of world.replicas) {

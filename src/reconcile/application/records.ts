@@ -6,7 +6,7 @@ import { pullKey } from '../pull-key.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
 import { isLiveWhereSeen, isNamedByNobody, isToBeCleared, noRevision, publicationOn, publishKey, silenceHoldsMs } from './publication.js'
 import { mayStart, mayStopForTarget, needsPreDeploy, preDeployOf } from './preparation.js'
-import { applicationDefaults, templateHash, templateOf } from './spec.js'
+import { startupBudgetMsOf, templateHash, templateOf } from './spec.js'
 import { preDeployKey } from './pre-deploy.js'
 import { verdictLogKey } from './verdict-log.js'
 import { lostImageMessage, lostReplica, resolveKey, serves, unknownServers, unreadyForMs, type Replica, type World } from './world.js'
@@ -93,9 +93,8 @@ function verdictOn(world: World): ApplicationRecord | null {
 /** It served for moments and crashes since, where an earlier release could serve: as good as never ready. */
 function relapse({ input, replicas }: World, target: Release, servingAt: number): ApplicationRecord | null {
   const { desired, now } = input
-  const probationMs = (desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1_000
   const earlier = desired.releases.some((r) => r.number < target.number && r.servingAt !== null && r.verdict === null)
-  if (!earlier || now - servingAt >= probationMs) return null
+  if (!earlier || now - servingAt >= startupBudgetMsOf(desired.spec)) return null
   const cause = replicas.filter((r) => r.wanted).map(crashCause).find((c) => c !== null)
   return cause ? { type: 'verdict', release: target.number, ...cause } : null
 }
@@ -131,7 +130,7 @@ function exitCause({ container, endpoint, busy }: Replica): Cause | null {
   if (!container || busy) return null
   const who = `replica ${endpoint.replica}`
   if (container.oomKilled) return { reason: 'OOMKilled', message: `${who} was killed because it ran out of memory` }
-  if ((container.state !== 'exited' && container.state !== 'dead') || container.endedUnseen) return null
+  if (!hasEnded(container.state) || container.endedUnseen) return null
   if (container.exitCode === 127 || container.exitCode === 126)
     return { reason: 'CommandNotFound', message: `${who} exited with code ${container.exitCode}: its command was not found or cannot be run` }
   return { reason: 'ContainerExited', message: `${who} exited with code ${container.exitCode} before it was ready` }
@@ -150,11 +149,11 @@ function budgetCause(world: World, replica: Replica): Cause | null {
   if (endpoint.state !== 'starting' || !container || ready || busy || container.state !== 'running') return null
   // An agent that was away knows nothing yet: silence is no failed probe.
   if (container.probe.ready === null || container.probe.asked === false) return null
-  const budget = world.input.desired.spec.startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds
-  if (unreadyForMs(container, replica) < budget * 1000) return null
+  const budgetMs = startupBudgetMsOf(world.input.desired.spec)
+  if (unreadyForMs(container, replica) < budgetMs) return null
   const last = container.probe.message ? `; the last probe said: ${container.probe.message}` : ''
   const what = endpoint.readyAt === null ? 'was not ready within' : 'was ready, and then was not for'
-  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} ${what} ${budget} s${last}` }
+  return { reason: 'ReadinessTimeout', message: `replica ${endpoint.replica} ${what} ${budgetMs / 1_000} s${last}` }
 }
 
 function definitiveFailure(world: World, target: Release): Cause | null {

@@ -357,3 +357,12 @@ export function limitsOf({ resources }: ApplicationSpec): ResourceLimits {
   const { memoryBytes, cpus } = resources ?? {}
   return { memoryBytes: memoryBytes ?? null, nanoCpus: cpus === undefined ? null : Math.round(cpus * 1e9) }
 }
+
+/** How long a new replica has to become ready, in milliseconds. */
+export function startupBudgetMsOf({ startupBudgetSeconds }: ApplicationSpec): number {
+  return (startupBudgetSeconds ?? applicationDefaults.startupBudgetSeconds) * 1_000
+}
+
+export function stopGraceSecondsOf({ stopGraceSeconds }: ApplicationSpec): number {
+  return stopGraceSeconds ?? applicationDefaults.stopGraceSeconds
+}
