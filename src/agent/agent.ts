@@ -257,6 +257,7 @@ export class Agent {
       memoryBytes: totalmem(),
       hostRoutes: await hostRoutes(bridgeName(networkName(this.config.instance))),
       currentSubnet: this.network.subnet?.cidr ?? null,
+      conditions: this.conditions.all(),
     }
   }
 

@@ -12,7 +12,7 @@ import { networkName, type NodeNetwork } from './node-network.js'
 import type { NodeSubnet } from './node-subnet.js'
 import type { Clock } from './ports.js'
 import type { ResolverClient } from './resolver-client.js'
-import { readFileIfThere, writeFileAtomically } from './state-file.js'
+import { folderIdentity, readFileIfThere, writeFileAtomically } from './state-file.js'
 import { systemKind } from './system-kind.js'
 
 export const coreDnsImage = 'coredns/coredns:1.15.0'
@@ -198,9 +198,9 @@ export class DnsServer {
     return renderCorefile({ listenAddress: this.addressIn(subnet), ttlSeconds: this.ttlSeconds, upstreams: own, folder })
   }
 
-  /** Of everything that needs a new container or a new start. */
+  /** Of everything that needs a new container or a new start; a container keeps a folder that was removed, and never sees the next. */
   private specHash(subnet: NodeSubnet): string {
-    const parts = [coreDnsImage, this.dnsDir, this.corefile(subnet), renderEmptyZone(this.ttlSeconds)]
+    const parts = [coreDnsImage, this.dnsDir, folderIdentity(this.dnsDir), this.corefile(subnet), renderEmptyZone(this.ttlSeconds)]
     return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)
   }
 

@@ -117,6 +117,8 @@ export const agentFrameSchema = z.discriminatedUnion('type', [
     hostRoutes: z.array(z.string()),
     /** The network that the node's bridge has already: kept when the database that gave it is lost. Absent = none, or not looked. */
     currentSubnet: z.string().nullable().optional(),
+    /** What is known so far: nothing of a process that just began, so that what the last one told counts no longer. */
+    conditions: z.array(conditionSchema).optional(),
   }),
   z.object({
     type: z.literal('heartbeat'),

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /**
@@ -21,4 +21,13 @@ export function readFileIfThere(path: string): string | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
+}
+
+/**
+ * Differs for a folder that was removed and made again under the same path. A bind mount is one of the folder, not of the
+ * path, so what mounts it has to be made anew then.
+ */
+export function folderIdentity(path: string): string {
+  const { dev, ino, birthtimeMs } = statSync(path)
+  return `${dev}:${ino}:${birthtimeMs}`
 }

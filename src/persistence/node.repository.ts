@@ -17,6 +17,7 @@ export interface NodeFacts {
   hostRoutes: readonly string[]
   /** The network that the node's bridge has already, when the agent found one. */
   currentSubnet: string | null
+  conditions: readonly ReportedCondition[]
 }
 
 export interface NodeBeat {
@@ -93,11 +94,17 @@ export class NodeRepository {
       await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('evenkeel:subnets'))`
       const row = await tx.nodeStatus.findUnique({ where: { resourceId: id }, select: { subnet: true } })
       if (!row) return { outcome: 'unknownNode' }
-      const { hostRoutes, currentSubnet, memoryBytes, ...told } = facts
+      const { hostRoutes, currentSubnet, memoryBytes, conditions, ...told } = facts
       const subnet = row.subnet ?? (await this.freeSubnet(tx, pool, hostRoutes, currentSubnet))
       await tx.nodeStatus.update({
         where: { resourceId: id },
-        data: { ...told, memoryBytes: BigInt(Math.round(memoryBytes)), lastSeenAt: now, ...(subnet ? { subnet } : {}) },
+        data: {
+          ...told,
+          memoryBytes: BigInt(Math.round(memoryBytes)),
+          reported: conditions.map((condition) => ({ ...condition })),
+          lastSeenAt: now,
+          ...(subnet ? { subnet } : {}),
+        },
         select: { resourceId: true },
       })
       await announce(tx, id)

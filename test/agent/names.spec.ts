@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { rmSync } from 'node:fs'
 import { Resolver } from 'node:dns/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bridgeName } from '../../src/adapters/docker/network-body.js'
 import { dnsContainerName } from '../../src/agent/dns-server.js'
@@ -132,6 +132,17 @@ describe('the resolver', () => {
     await publish(publication(['10.3.0.3']), 'silent')
     expect((await world.observe('app_a')).published).toBe('silent')
     await until(async () => (await lookup('web.shop.internal'))[0] === '10.3.0.3', 10_000)
+  })
+
+  it('its folder lost and made again, as by a restore -> it reads the new one', async () => {
+    await world.agent.stop()
+    const folder = dirname(publisherPaths(world.stateDir).hosts)
+    rmSync(folder, { recursive: true })
+    await world.restartAgent()
+    await until(() => condition('DNSReady')?.status === 'True', 20_000)
+    await publish(publication(['10.3.0.4']), 'anew')
+    expect(await lookup('web.shop.internal')).toEqual(['10.3.0.4'])
+    await publish(publication(['10.3.0.3']), 'silent')
   })
 
   it('a new agent on the same files -> published without being told again', async () => {

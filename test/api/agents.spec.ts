@@ -121,6 +121,15 @@ describe('hello', () => {
     expect((await status(api.initialised.node.id)).engineVersion).toBeNull()
   })
 
+  it('conditions -> those that it carries, so that a new process begins without those of the last', async () => {
+    const { id, token } = await addNode('reborn')
+    const reported = [{ type: 'ContainersReachable', status: 'True', reason: 'Reachable', message: 'm' }]
+    await connect(token, { conditions: reported })
+    expect((await status(id)).reported).toEqual(reported)
+    await connect(token, { conditions: [] })
+    expect((await status(id)).reported).toEqual([])
+  })
+
   it('host routes -> none of them is overlapped, nor another node', async () => {
     const { token } = await addNode('routed')
     const { welcome } = await connect(token, {

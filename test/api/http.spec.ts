@@ -6,7 +6,11 @@ import { WebSocket } from 'ws'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
 let api: ApiUnderTest
-beforeAll(async () => void (api = await startApi()))
+let startedAt: number
+beforeAll(async () => {
+  startedAt = Date.now()
+  api = await startApi()
+})
 afterAll(() => api?.stop())
 
 const post = (body: string, headers: Record<string, string> = {}) =>
@@ -185,6 +189,12 @@ describe('health', () => {
       () => report([ok('EngineSupported'), ok('ContainersReachable')], new Date(Date.now() - 60_000)),
       503,
       { agent: { ok: false, message: expect.stringContaining('no heartbeat') } },
+    ],
+    [
+      'what an agent told to an API before this one',
+      () => report([ok('EngineSupported'), ok('ContainersReachable')], new Date(startedAt - 1_000)),
+      503,
+      { agent: { ok: false, message: expect.stringContaining('since this API started') } },
     ],
     [
       'all well',

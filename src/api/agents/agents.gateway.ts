@@ -104,10 +104,10 @@ export class AgentsGateway implements OnApplicationBootstrap, BeforeApplicationS
   private async hello(node: string, frame: FrameOf<'hello'>): Promise<ApiFrame | Refusal> {
     if (frame.protocolVersion < oldestProtocol)
       return { refused: `protocol ${frame.protocolVersion} is too old: this API speaks ${oldestProtocol} to ${protocolVersion}` }
-    const { type: _, currentSubnet = null, ...facts } = frame
+    const { type: _, currentSubnet = null, conditions = [], ...facts } = frame
     const { networkPool, dnsTtlSeconds } = this.options.settings
     const now = this.options.clock()
-    const result = await this.nodes.hello(node, { ...facts, currentSubnet }, networkPool, new Date(now))
+    const result = await this.nodes.hello(node, { ...facts, currentSubnet, conditions }, networkPool, new Date(now))
     switch (result.outcome) {
       case 'unknownNode':
         return { refused: 'this node is not known any more: join it again' }

@@ -21,10 +21,15 @@ const checkMs = 2_000
 
 @Controller()
 export class HealthController {
+  /** What was told to an API before this one may be of an agent that is gone. */
+  private readonly startedAt: number
+
   constructor(
     @Inject(NodeRepository) private readonly nodes: NodeRepository,
     @Inject(API_OPTIONS) private readonly options: ApiOptions,
-  ) {}
+  ) {
+    this.startedAt = options.clock()
+  }
 
   /** The process is alive; asks nobody. */
   @Get('healthz')
@@ -51,6 +56,7 @@ export class HealthController {
     if (!status?.lastSeenAt) throw new Error('the local agent has not connected yet')
     const silentMs = this.options.clock() - status.lastSeenAt.getTime()
     if (silentMs > heartbeatStaleMs) throw new Error(`the local agent has sent no heartbeat for ${Math.round(silentMs / 1000)} s`)
+    if (status.lastSeenAt.getTime() < this.startedAt) throw new Error('the local agent has not connected since this API started')
     for (const type of canaryConditions) {
       const canary = status.reported.find((c) => c.type === type)
       if (!canary || canary.status === 'Unknown')
