@@ -2,7 +2,7 @@ import type { ClaimedPass, DueResource, PassStore } from '../src/persistence/pas
 import { heartbeatStaleMs } from '../src/agent/protocol.js'
 import { controllerOf } from '../src/reconcile/controllers.js'
 import type { BeginInput, Begun, DecideInput, Decision, LoadedResource } from '../src/reconcile/loop.js'
-import type { Observation, ObserveRequest } from '../src/reconcile/observed.js'
+import type { Observation, ObservedIngress, ObserveRequest } from '../src/reconcile/observed.js'
 import { decidePass, type DecideContext } from './decide.js'
 import { previewOf, readSubject, type Previewed, type PreviewSubject } from './preview.js'
 
@@ -96,7 +96,12 @@ function covers(observation: Observation, request: ObserveRequest): boolean {
   return (
     observation.unreachable === null &&
     observation.node === request.node &&
+    (request.ingress === undefined || coversIngress(observation.ingress, request.ingress)) &&
     request.images.every((image) => image in observation.images) &&
     request.connectionsTo.every((address) => address in observation.connections)
   )
+}
+
+function coversIngress(seen: ObservedIngress | undefined, { hosts }: { hosts: string[] }): boolean {
+  return seen !== undefined && (seen.loaded === null || hosts.every((host) => host in seen.certificates))
 }

@@ -80,7 +80,7 @@ async function outcomeOf(context: DecideContext, open: OpenPass, input: DecideIn
       requeueAfterMs,
       finalized: plan.finalize,
       paused: false,
-      ...(conditions.some(becameReady) ? { wakes: true } : {}),
+      ...(planned.concernsOthers || conditions.some(becameReady) ? { wakes: true } : {}),
       ...described(plan.conditions),
     },
     conditions,
@@ -100,10 +100,11 @@ async function planUntilWritten(
   input: DecideInput,
   failures: Failure[],
   now: number,
-): Promise<{ plan: Plan<unknown>; events: EventDraft[] }> {
+): Promise<{ plan: Plan<unknown>; events: EventDraft[]; concernsOthers: boolean }> {
   const controller = controllerOf(open.resource.kind)
   if (!controller) throw new Error(`no controller for kind ${open.resource.kind}`)
   const events: EventDraft[] = []
+  let concernsOthers = false
   let desired = open.desired
   for (let round = 0; round < roundsMost; round++) {
     const plan = controller.plan({
@@ -118,7 +119,8 @@ async function planUntilWritten(
       now,
       quiet: input.quiet,
     })
-    if (plan.records.length === 0) return { plan, events }
+    if (plan.records.length === 0) return { plan, events, concernsOthers }
+    concernsOthers ||= plan.records.some((record) => controller.concernsOthers?.(record))
     events.push(...plan.records.flatMap(recordEvents))
     desired = await open.write(plan.records)
   }

@@ -1,3 +1,4 @@
+import { noIngress } from '../src/agent/testing/no-ingress.js'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -152,6 +153,7 @@ const executor = createExecutor({
   secrets: controlPlane,
   credentials: controlPlane,
   artifacts: controlPlane,
+  ...noIngress,
   clock,
 })
 const observe = createObserver({
@@ -160,6 +162,7 @@ const observe = createObserver({
   engine,
   prober,
   publisher,
+  ...noIngress,
   connections: new ConnectionCounter({ has: () => false }),
   resolver,
   told,

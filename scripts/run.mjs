@@ -27,7 +27,7 @@ const PROGRAMS = {
   'test:hunt': { file: 'scripts/test.mjs', env: { EVENKEEL_HUNT: '1' } },
   'test:simulation': { file: 'test/simulation/run.mjs' },
   'compose:check': { file: 'scripts/compose-check.mjs' },
-  typecheck: { file: packageProgram('typescript', 'bin', 'tsc'), args: ['--noEmit', '-p', 'tsconfig.json'] },
+  typecheck: { file: packageProgram('typescript', 'bin', 'tsc'), args: ['--noEmit', '--incremental', 'false', '-p', 'tsconfig.json'] },
   lint: { file: packageProgram('oxlint', 'bin', 'oxlint') },
   format: { file: packageProgram('prettier', 'bin', 'prettier.cjs') },
 }

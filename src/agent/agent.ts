@@ -24,6 +24,7 @@ import { FenceJournal } from './fences.js'
 import { hostRoutes } from './host-routes.js'
 import { Housekeeping } from './housekeeping.js'
 import { ImageResolver } from './image-resolver.js'
+import { Ingress } from './ingress.js'
 import { KnownResources } from './known-resources.js'
 import type { AgentLog } from './log.js'
 import { serveLogs } from './log-calls.js'
@@ -39,6 +40,7 @@ import { protocolVersion, type AgentFrame, type ApiFrame } from './protocol.js'
 import { Publisher } from './publisher.js'
 import { ResolverClient } from './resolver-client.js'
 import { serveCalls } from './serve-calls.js'
+import { StateFolders } from './state-folders.js'
 import { ToldStates } from './told-states.js'
 import { WatchSpan } from './watch-span.js'
 import { Watcher } from './watcher.js'
@@ -158,6 +160,8 @@ export class Agent {
     })
     const resolver = new ImageResolver(this.engine, clock)
     const controlPlane = new ControlPlane(this.channel)
+    const folders = new StateFolders(stateDir)
+    const ingress = new Ingress({ stateDir, clock, secrets: controlPlane, artifacts: controlPlane })
     this.executor = createExecutor({
       engine: this.engine,
       prober: this.prober,
@@ -168,6 +172,8 @@ export class Agent {
       secrets: controlPlane,
       credentials: controlPlane,
       artifacts: controlPlane,
+      ingress,
+      folders,
       clock,
     })
     this.observer = createObserver({
@@ -176,6 +182,8 @@ export class Agent {
       engine: this.engine,
       prober: this.prober,
       publisher: this.publisher,
+      ingress,
+      folders,
       connections: new ConnectionCounter(runner),
       resolver,
       told,

@@ -4,7 +4,7 @@ import { secretKey, type SecretRef } from '../reconcile/action.js'
 import { abortable } from './abortable.js'
 import { ActionFailure } from './action-failure.js'
 import { CallFailure } from './peer-calls.js'
-import type { ArtifactSink, CredentialSource, RegistryCredential, SecretSource } from './ports.js'
+import type { ArtifactSink, ArtifactSource, CredentialSource, RegistryCredential, SecretSource } from './ports.js'
 import type { ApiMethod, ApiParams } from './protocol.js'
 
 /** The channel as far as it is needed here. */
@@ -23,7 +23,7 @@ const artifactSchema = z.object({ sha256: z.string() })
  * What actions ask of the control plane over the agent's channel. Answers are handed on and never kept, and no error
  * quotes one.
  */
-export class ControlPlane implements SecretSource, CredentialSource, ArtifactSink {
+export class ControlPlane implements SecretSource, CredentialSource, ArtifactSink, ArtifactSource {
   constructor(private readonly api: ApiCalls) {}
 
   async values(resource: string, refs: SecretRef[], signal: AbortSignal): Promise<Map<string, string>> {
@@ -44,6 +44,13 @@ export class ControlPlane implements SecretSource, CredentialSource, ArtifactSin
     if (sha256 !== createHash('sha256').update(content).digest('hex'))
       throw new ActionFailure('AgentError', 'the API kept something else than it was given', true)
     return sha256
+  }
+
+  async get(sha256: string, signal: AbortSignal): Promise<Buffer> {
+    const text = await this.answer(this.api.call('artifact', { sha256 }), z.string(), 'ArtifactMissing', signal)
+    const content = Buffer.from(text, 'base64')
+    if (createHash('sha256').update(content).digest('hex') === sha256) return content
+    throw new ActionFailure('AgentError', `the API gave something else than the artifact ${sha256}`, true)
   }
 
   /** `refused`: the reason when the API answers that it has not got it. */

@@ -20,10 +20,11 @@ const settleMs = 45_000
  * finds the first one's container and adopts it if it is exactly the wanted one.
  */
 export async function ensureContainer(
-  { container: spec, awaitReadyMs }: ArgsOf<'ensureContainer'>,
+  { container, awaitReadyMs }: ArgsOf<'ensureContainer'>,
   context: ActionContext,
 ): Promise<ResultOf['ensureContainer']> {
-  requireSpecOfOwner(spec, context)
+  requireSpecOfOwner(container, context)
+  const spec = context.folders.mounted(container)
   const run = new Ensure(spec, context)
   const running = await run.untilSettled()
   context.prober.track(running)

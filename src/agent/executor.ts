@@ -12,10 +12,12 @@ import type {
   Clock,
   CredentialSource,
   EndpointReaders,
+  IngressNode,
   NodeNetworkSource,
   PullPolicy,
   Readiness,
   SecretSource,
+  StateFolderSource,
 } from './ports.js'
 import { authFor } from './registry-auth.js'
 import { restartContainer } from './restart-container.js'
@@ -33,6 +35,8 @@ export interface ExecutorPorts {
   secrets: SecretSource
   credentials: CredentialSource
   artifacts: ArtifactSink
+  ingress: Pick<IngressNode, 'load'>
+  folders: StateFolderSource
   clock: Clock
 }
 
@@ -62,6 +66,7 @@ export function createExecutor(ports: ExecutorPorts): Executor {
     setResources,
     restartContainer,
     keepLog,
+    loadIngressConfig: (args, { ingress, signal }) => ingress.load(args, signal),
   }
   return {
     async act(payload, signal) {

@@ -1,3 +1,4 @@
+import { noIngress } from './testing/no-ingress.js'
 import { describe, expect, it } from 'vitest'
 import { EngineFailure, type Engine, type EngineContainer } from '../adapters/docker/engine.js'
 import type { ConnectionCounter } from './connections.js'
@@ -16,6 +17,7 @@ describe('createObserver', () => {
       engine: { list } as unknown as Engine,
       prober: { track: () => undefined, stateOf: () => ({ ready: null, message: '' }), awaitReady: async () => false },
       publisher: { publish: async () => undefined, liveRevision: () => null, names: () => false },
+      ...noIngress,
       connections: { count: async () => ({}) } as unknown as ConnectionCounter,
       resolver: { quickly: async () => null },
     told,

@@ -4,7 +4,7 @@ import { label } from '../reconcile/labels.js'
 import type { NodeObservation, Observation, ObservedContainer, ObserveRequest } from '../reconcile/observed.js'
 import type { ConnectionCounter } from './connections.js'
 import type { ImageResolver } from './image-resolver.js'
-import type { Clock, EndpointReaders, Readiness } from './ports.js'
+import type { Clock, EndpointReaders, IngressNode, Readiness, StateFolderSource } from './ports.js'
 import type { ToldStates } from './told-states.js'
 import type { WatchSpan } from './watch-span.js'
 
@@ -14,6 +14,8 @@ export interface ObserverPorts {
   engine: Engine
   prober: Readiness
   publisher: EndpointReaders
+  ingress: Pick<IngressNode, 'observe'>
+  folders: Pick<StateFolderSource, 'lost'>
   connections: ConnectionCounter
   resolver: Pick<ImageResolver, 'quickly'>
   told: Pick<ToldStates, 'asked'>
@@ -49,11 +51,12 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     const resolved = await resolver.quickly(image)
     return resolved && { image, resolved, local: await imageId(resolved.resolved) }
   }
-  const [containers, images, counted, found] = await Promise.all([
+  const [containers, images, counted, found, ingress] = await Promise.all([
     engine.list(labels),
     Promise.all(request.images.map(imageId)),
     connections.count(request.connectionsTo),
     request.resolve === undefined ? null : resolving(request.resolve),
+    request.ingress === undefined ? null : ports.ingress.observe(request.ingress),
   ])
   const observed = containers.map((c) => toObserved(c, ports))
   const now = ports.clock.now()
@@ -66,11 +69,12 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     images: Object.fromEntries(found ? [...images, found.local] : images),
     published: publisher.liveRevision(request.resource),
     connections: counted,
+    ...(ingress ? { ingress } : {}),
     ...(found ? { resolved: { image: found.image, ...found.resolved } } : {}),
   }
 }
 
-function toObserved(container: EngineContainer, { prober, clockOffsetMs, span }: ObserverPorts): ObservedContainer {
+function toObserved(container: EngineContainer, { prober, clockOffsetMs, span, folders }: ObserverPorts): ObservedContainer {
   const { labels, startedAt } = container
   prober.track(container)
   return {
@@ -89,6 +93,7 @@ function toObserved(container: EngineContainer, { prober, clockOffsetMs, span }:
     restartPolicy: container.restartPolicy,
     address: container.address,
     limits: container.limits,
+    ...(folders.lost(labels) ? { foldersLost: true } : {}),
     ...(labels[label.purpose] === 'pre-deploy' ? { purpose: 'pre-deploy' as const } : {}),
     probe: prober.stateOf(container),
   }

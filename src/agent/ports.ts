@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineContainer, EngineNetwork } from '../adapters/docker/engine.js'
-import type { Publication, SecretRef } from '../reconcile/action.js'
+import type { ArgsOf, ContainerSpec, Publication, ResultOf, SecretRef } from '../reconcile/action.js'
+import type { ObservedIngress, ObserveRequest } from '../reconcile/observed.js'
 
 /** What the executor needs of the rest of the agent: narrow, so that the simulation can stand in for each. */
 
@@ -78,6 +79,24 @@ export interface RegistryCredential {
 export interface CredentialSource {
   /** By the name that the resource's project gave it. Fails with CredentialMissing. */
   credential(resource: string, name: string, signal: AbortSignal): Promise<RegistryCredential>
+}
+
+/** The ingress of this node. */
+export interface IngressNode {
+  load(args: ArgsOf<'loadIngressConfig'>, signal: AbortSignal): Promise<ResultOf['loadIngressConfig']>
+  /** Never fails: what does not answer has loaded nothing. */
+  observe(request: NonNullable<ObserveRequest['ingress']>): Promise<ObservedIngress>
+}
+
+/** Folders of the agent that containers of the platform mount. */
+export interface StateFolderSource {
+  mounted(spec: ContainerSpec): ContainerSpec
+  lost(labels: Record<string, string>): boolean
+}
+
+export interface ArtifactSource {
+  /** By its SHA-256 in hex; what comes is what was asked for. */
+  get(sha256: string, signal: AbortSignal): Promise<Buffer>
 }
 
 export interface ArtifactSink {

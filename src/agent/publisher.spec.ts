@@ -34,7 +34,7 @@ describe('Publisher', () => {
       clock: { now: () => now, sleep: async (ms) => void ((now += ms), await new Promise((resolve) => setImmediate(resolve))) },
       names: { lookup },
       onSilent: (why) => complaints.push(why),
-      unavailableAddress: '127.0.0.1:503',
+      unavailableDial: '127.0.0.1:503',
     })
   const dials = (resource: string) => {
     const { slots } = publisherPaths(stateDir)

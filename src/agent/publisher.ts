@@ -1,9 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { defaultUnavailableAddress, fillSlots, slotFileName, slotsPerTarget } from '../adapters/caddy/endpoint-files.js'
+import { fillSlots, slotFileName } from '../adapters/caddy/endpoint-files.js'
 import { renderHosts, type ZoneEntry } from '../adapters/dns/zone-files.js'
 import { publicationSchema, type Publication } from '../reconcile/action.js'
+import { targetName, unavailableDial } from '../reconcile/ingress/spec.js'
 import { ActionFailure } from './action-failure.js'
 import type { Clock, EndpointReaders } from './ports.js'
 import { readFileIfThere, writeFileAtomically } from './state-file.js'
@@ -28,7 +29,7 @@ export interface PublisherOptions {
   names: ShownNames
   /** The resolver did not answer while something was published. */
   onSilent?(why: string): void
-  unavailableAddress?: string
+  unavailableDial?: string
 }
 
 /** Where things lie below the agent's state directory. */
@@ -103,11 +104,16 @@ export class Publisher implements EndpointReaders {
       this.live.set(resource, fragment.revision)
       this.writeSlots(resource, fragment.publication)
     }
+    const wanted = new Set([...this.fragments].flatMap(([resource, { publication }]) => [...this.slotsOf(resource, publication).keys()]))
+    this.removeSlots(readdirSync(this.paths.slots).filter((file) => !wanted.has(file)))
     this.writeHosts()
   }
 
   /** The fragment last: it says that the rest is there. */
   private write(resource: string, fragment: Fragment | null): void {
+    const before = this.slotsOf(resource, this.fragments.get(resource)?.publication ?? null)
+    const wanted = this.slotsOf(resource, fragment?.publication ?? null)
+    this.removeSlots([...before.keys()].filter((file) => !wanted.has(file)))
     if (fragment) this.fragments.set(resource, fragment)
     else this.fragments.delete(resource)
     this.writeSlots(resource, fragment?.publication ?? null)
@@ -122,13 +128,27 @@ export class Publisher implements EndpointReaders {
   }
 
   private writeSlots(resource: string, publication: Publication | null): void {
-    const dials = this.dialsOf(publication)
-    for (let slot = 0; slot < slotsPerTarget; slot++) {
-      const path = this.slotPath(resource, slot)
-      const dial = dials?.[slot]
-      if (dial === undefined) rmSync(path, { force: true })
-      else writeIfDifferent(path, dial)
-    }
+    for (const [file, dial] of this.slotsOf(resource, publication)) writeIfDifferent(join(this.paths.slots, file), dial)
+  }
+
+  private removeSlots(files: Iterable<string>): void {
+    for (const file of files) rmSync(join(this.paths.slots, file), { force: true })
+  }
+
+  /** By file name, what each of the resource's slots dials: those of its own port, and of each further one that is asked for. */
+  private slotsOf(resource: string, publication: Publication | null): Map<string, string> {
+    const targets = [
+      { target: targetName(resource, undefined), dials: this.dialsOf(publication) },
+      ...(publication?.morePorts ?? []).map(({ port, addresses }) => ({
+        target: targetName(resource, port),
+        dials: this.filled(addresses.map((address) => `${address}:${port}`)),
+      })),
+    ]
+    return new Map(targets.flatMap(({ target, dials }) => (dials ?? []).map((dial, slot) => [slotFileName(target, slot), dial] as const)))
+  }
+
+  private filled(endpoints: string[]): string[] {
+    return fillSlots(endpoints, this.options.unavailableDial ?? unavailableDial)
   }
 
   /** null: ingress has nothing to dial, because nothing is published or it has no port. */
@@ -141,13 +161,13 @@ export class Publisher implements EndpointReaders {
       return own === null ? [] : [`${address}:${own}`]
     })
     if (port === null && endpoints.length === 0) return null
-    return fillSlots(endpoints, this.options.unavailableAddress ?? defaultUnavailableAddress)
+    return this.filled(endpoints)
   }
 
   private damaged(resource: string, fragment: Fragment): boolean {
     if (this.readFragment(resource)?.revision !== fragment.revision) return true
-    const dials = this.dialsOf(fragment.publication)
-    return dials?.some((dial, slot) => readFileIfThere(this.slotPath(resource, slot)) !== dial) ?? false
+    const slots = this.slotsOf(resource, fragment.publication)
+    return [...slots].some(([file, dial]) => readFileIfThere(join(this.paths.slots, file)) !== dial)
   }
 
   private readFragment(resource: string): Fragment | null {
@@ -160,10 +180,6 @@ export class Publisher implements EndpointReaders {
 
   private fragmentPath(resource: string): string {
     return join(this.paths.fragments, `${resource}.json`)
-  }
-
-  private slotPath(resource: string, slot: number): string {
-    return join(this.paths.slots, slotFileName(resource, slot))
   }
 
   /**

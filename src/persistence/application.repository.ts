@@ -1,4 +1,5 @@
 import { withTag } from '../reconcile/name.js'
+import { ingressDefaults } from '../reconcile/ingress/spec.js'
 import { nginxdemoDefaultImage } from '../reconcile/nginxdemo/spec.js'
 import type { ApplicationSpec, ReleaseTemplate } from '../reconcile/application/spec.js'
 import type { Database, Transaction } from './database.js'
@@ -103,7 +104,8 @@ export class ApplicationRepository {
   async imagesToKeep(): Promise<string[]> {
     const rows = await this.db.$queryRaw<{ image: string }[]>`
       SELECT DISTINCT image FROM (
-        SELECT coalesce(spec->>'image', ${nginxdemoDefaultImage}) AS image FROM "Resource" WHERE kind IN ('application', 'nginxdemo')
+        SELECT coalesce(spec->>'image', CASE kind WHEN 'ingress' THEN ${ingressDefaults.image} ELSE ${nginxdemoDefaultImage} END) AS image
+        FROM "Resource" WHERE kind IN ('application', 'ingress', 'nginxdemo')
         UNION ALL
         SELECT unnest(ARRAY[image, "resolvedImage"]) FROM (
           SELECT image, "resolvedImage",

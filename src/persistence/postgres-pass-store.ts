@@ -2,11 +2,14 @@ import type { ApplicationRecord } from '../reconcile/application/desired.js'
 import type { ConditionChange } from '../reconcile/condition.js'
 import type { ResourceView } from '../reconcile/controller.js'
 import { controllerOf } from '../reconcile/controllers.js'
+import type { IngressRecord } from '../reconcile/ingress/desired.js'
 import { reconciledKinds } from '../reconcile/kind.js'
 import type { Decision } from '../reconcile/loop.js'
 import type { Database, Transaction } from './database.js'
 import { announce } from './announce.js'
+import { Prisma } from './generated/client.js'
 import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStore } from './pass-store.js'
+import { writeIngressRecord } from './ingress-records.js'
 import { writeApplicationRecord } from './records.js'
 import { readDraft, readSnapshot, type Snapshot } from './snapshot.js'
 
@@ -15,6 +18,9 @@ const day = 86_400_000
 const tombstoneDays = 30
 const eventDays = 30
 const idempotencyDays = 1
+
+/** Ingress said something of the domain `d` since the last pass of its owner `r`: that is the owner's outbox. */
+const toldSincePass = Prisma.sql`d."toldAt" > coalesce(r."lastPassAt", 'epoch')`
 
 /** Passes in PostgreSQL: one statement claims, one transaction decides. */
 export class PostgresPassStore implements PassStore {
@@ -59,7 +65,12 @@ export class PostgresPassStore implements PassStore {
       SELECT r.id, r.kind, p.name AS project, r.name
       FROM "Resource" d JOIN "Resource" r ON r."projectId" = d."projectId" JOIN "Project" p ON p.id = r."projectId"
       WHERE d.id = ${id} AND r.kind = 'application' AND NOT r.paused AND jsonb_exists(r.spec -> 'dependsOn', d.name)
-      ORDER BY r.id`
+      UNION
+      SELECT r.id, r.kind, p.name AS project, r.name
+      FROM "Resource" i JOIN "Domain" d ON i.kind = 'ingress' JOIN "Resource" r ON r.id = d."resourceId"
+        JOIN "Project" p ON p.id = r."projectId"
+      WHERE i.id = ${id} AND NOT r.paused AND ${toldSincePass}
+      ORDER BY 1`
   }
 
   async due(after: string, limit: number, now: number): Promise<DueResource[]> {
@@ -68,7 +79,8 @@ export class PostgresPassStore implements PassStore {
       FROM "Resource" r JOIN "Project" p ON p.id = r."projectId"
       WHERE r.id > ${after} AND NOT r.paused AND r.kind = ANY(${[...reconciledKinds]})
         AND (r.generation <> r."observedGeneration" OR r."deletionRequestedAt" IS NOT NULL
-          OR r."nextPassDueAt" IS NULL OR r."nextPassDueAt" < ${new Date(now)})
+          OR r."nextPassDueAt" IS NULL OR r."nextPassDueAt" < ${new Date(now)}
+          OR EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = r.id AND ${toldSincePass}))
       ORDER BY r.id LIMIT ${limit}`
   }
 
@@ -112,6 +124,8 @@ function writeRecord(tx: Transaction, resource: ResourceView, record: unknown, n
   switch (resource.kind) {
     case 'application':
       return writeApplicationRecord(tx, resource.id, record as ApplicationRecord, now)
+    case 'ingress':
+      return writeIngressRecord(tx, record as IngressRecord, now).then(() => null)
     default:
       throw new Error(`kind ${resource.kind} writes no records, yet its plan asked for ${JSON.stringify(record)}`)
   }

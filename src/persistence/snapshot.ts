@@ -3,6 +3,8 @@ import type { ApplicationSpec, ReleaseTemplate } from '../reconcile/application/
 import type { Failure } from '../reconcile/backoff.js'
 import type { Condition, ConditionStatus } from '../reconcile/condition.js'
 import type { ResourceView } from '../reconcile/controller.js'
+import type { DomainState, IngressDesired } from '../reconcile/ingress/desired.js'
+import type { IngressSpec, IngressTarget } from '../reconcile/ingress/spec.js'
 import type { Decision } from '../reconcile/loop.js'
 import type { NginxdemoDesired, NginxdemoSpec } from '../reconcile/nginxdemo/spec.js'
 import type { Database, Transaction } from './database.js'
@@ -45,6 +47,18 @@ interface Row {
   projectEnv: { name: string; value: string }[]
   secretVersions: Record<string, number>
   dependencies: Dependency[]
+  domains: DomainState[]
+  targets: TargetRow[]
+}
+
+/** Something with domains, as its own row says it. */
+interface TargetRow {
+  resource: string
+  kind: string
+  title: string
+  spec: ApplicationSpec | NginxdemoSpec
+  publishedOn: string[]
+  secretVersions: Record<string, number>
 }
 
 type ReleaseRow = Omit<Release, 'verdict' | 'template'> & {
@@ -127,7 +141,20 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publis
       'message', coalesce(c.message, ''), 'current', coalesce(c."observedGeneration" = d.generation, false)) AS ready
     FROM "Resource" d LEFT JOIN "Condition" c ON c."resourceId" = d.id AND c.type = 'Ready'
     WHERE d."projectId" = r."projectId" AND d.kind = 'application' AND d.name IN (
-      SELECT jsonb_array_elements_text(r.spec -> 'dependsOn'))) x), '[]') AS dependencies
+      SELECT jsonb_array_elements_text(r.spec -> 'dependsOn'))) x), '[]') AS dependencies,
+  coalesce((SELECT json_agg(x ORDER BY x.host, x.path) FROM (
+    SELECT host, path, "resourceId" AS resource, ${ms('"changedAt"')} AS "changedAt", routed, reason, message,
+      CASE WHEN "certificateSeenAt" IS NOT NULL THEN json_build_object('issuer', "certificateIssuer",
+        'notAfter', ${ms('"certificateNotAfter"')}, 'error', "certificateError", 'seenAt', ${ms('"certificateSeenAt"')}) END AS certificate
+    FROM "Domain" WHERE r.kind = 'ingress' OR "resourceId" = r.id) x), '[]') AS domains,
+  coalesce((SELECT json_agg(x ORDER BY x.resource) FROM (
+    SELECT t.id AS resource, t.kind, q.name || '/' || t.name AS title, t.spec, t."publishedOn",
+      coalesce((SELECT json_object_agg(s.name, (SELECT max(v.version) FROM "SecretVersion" v WHERE v."secretId" = s.id))
+        FROM "Secret" s WHERE s."projectId" = t."projectId" AND s.name IN (
+          SELECT d ->> 'certificate' FROM jsonb_array_elements(t.spec -> 'domains') d)), '{}') AS "secretVersions"
+    FROM "Resource" t JOIN "Project" q ON q.id = t."projectId"
+    WHERE r.kind = 'ingress' AND t."deletionRequestedAt" IS NULL
+      AND EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = t.id)) x), '[]') AS targets
 FROM r JOIN "Project" p ON p.id = r."projectId"`
 
 function toSnapshot(row: Row, dnsTtlSeconds: number): Snapshot {
@@ -167,10 +194,19 @@ function desiredOf(row: Row, dnsTtlSeconds: number): unknown {
           verdict: verdictReason === null ? null : { reason: verdictReason, message: verdictMessage ?? '' },
         })),
         endpoints: row.endpoints,
+        domains: row.domains,
         publishedOn: row.publishedOn.toSorted(),
         dnsTtlSeconds,
         addressesExhausted: false,
       }
+      return desired
+    }
+    case 'ingress': {
+      const spec = row.spec as IngressSpec
+      const node = placedOn(row.nodes, spec.node)
+      const targets = row.targets.filter((t) => isServedOn(t, node, row.nodes)).map(targetOf)
+      const served = new Set(targets.map((t) => t.resource))
+      const desired: IngressDesired = { spec, node, targets, domains: row.domains.filter((d) => served.has(d.resource)), stored: null }
       return desired
     }
     case 'nginxdemo': {
@@ -180,6 +216,22 @@ function desiredOf(row: Row, dnsTtlSeconds: number): unknown {
     default:
       return null
   }
+}
+
+/** Its replicas are or may be on the node, or are to be: an ingress reaches those of its own node. */
+function isServedOn({ kind, spec, publishedOn }: TargetRow, node: string, nodes: NodeState[]): boolean {
+  const placement = kind === 'application' ? (spec as ApplicationSpec).placement?.node : undefined
+  return placedOn(nodes, placement) === node || publishedOn.includes(node)
+}
+
+function targetOf({ resource, kind, title, spec, secretVersions }: TargetRow): IngressTarget {
+  if (kind === 'nginxdemo') {
+    const { host, hostPort } = spec as NginxdemoSpec
+    const domains = host === undefined ? [] : [{ host, tls: 'off' as const }]
+    return { resource, title, domains, ports: [hostPort], dial: `127.0.0.1:${hostPort}`, secretVersions }
+  }
+  const { domains, ports } = spec as ApplicationSpec
+  return { resource, title, domains: domains ?? [], ports: ports ?? [], dial: null, secretVersions }
 }
 
 /** The node that is named, else the one that joined first; '' while there is none. */

@@ -48,9 +48,12 @@ export function secretKey({ secret, version }: SecretRef): string {
   return `${secret}@${version}`
 }
 
-/** `volume`: `source` is the engine's volume name, made with our labels when it is missing. `bind`: a path of the host. */
+/**
+ * `volume`: `source` is the engine's volume name, made with our labels when it is missing. `bind`: a path of the host.
+ * `state`: a folder below the agent's own state folder, made when it is missing; only kinds of the platform have it.
+ */
 export const mountSchema = z.object({
-  kind: z.enum(['volume', 'bind']),
+  kind: z.enum(['volume', 'bind', 'state']),
   source: z.string(),
   target: z.string(),
   readOnly: z.boolean(),
@@ -90,6 +93,10 @@ export const containerSpecSchema = z.object({
   shmBytes: z.number().int().nullable().default(null),
   devices: z.array(z.object({ source: z.string(), target: z.string(), permissions: z.string() })).default([]),
   resources: resourceLimitsSchema.default({ memoryBytes: null, nanoCpus: null }),
+  /** `host`: the host's own network, with no address, published port or search domain of its own. */
+  network: z.enum(['node', 'host']).default('node'),
+  /** The only capabilities that it has; null = Docker's own choice. */
+  capabilities: z.array(z.string()).nullable().default(null),
 })
 export type ContainerSpec = z.infer<typeof containerSpecSchema>
 /** As a planner gives it: what has a default may be left out. */
@@ -104,6 +111,8 @@ export const publicationSchema = z.object({
   port: z.number().int().nullable(),
   /** By address, where it differs from `port`: a change of the port rolls like any other. */
   otherPorts: z.record(z.string(), z.number().int()).optional(),
+  /** Further ports that domains ask for by number, with those that have them. */
+  morePorts: z.array(z.object({ port: z.number().int(), addresses: z.array(z.string()) })).optional(),
 })
 export type Publication = z.infer<typeof publicationSchema>
 
@@ -113,6 +122,8 @@ export type PullPolicy = z.infer<typeof pullPolicySchema>
 
 /** Name of the project's registry credential; the agent fetches it over its channel. null = none. */
 const credentialRefSchema = z.string().nullable().default(null)
+
+const ingressFileName = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,127}$/)
 
 /** What each verb takes. */
 export const argsSchemas = {
@@ -138,6 +149,13 @@ export const argsSchemas = {
   keepLog: z.object({ name: z.string(), lines: z.number().int().min(1) }),
   setRestartPolicy: z.object({ name: z.string(), policy: restartPolicySchema }),
   retireContainer: z.object({ name: z.string(), graceSeconds: z.number().int().min(0) }),
+  /** Loads a configuration (the artifact's SHA-256) into the ingress of the node, and reads it back. */
+  loadIngressConfig: z.object({
+    config: z.string().regex(/^[0-9a-f]{64}$/),
+    /** Put where the configuration names them before it is loaded; `resource` is whose they are. */
+    secrets: z.array(z.object({ file: ingressFileName, resource: z.string(), secret: z.string(), version: z.number().int() })).default([]),
+    files: z.array(z.object({ file: ingressFileName, content: z.string() })).default([]),
+  }),
   publishEndpoints: z.object({ publication: publicationSchema.nullable(), revision: z.string() }),
 } as const
 
@@ -158,6 +176,8 @@ export interface ResultOf {
   setRestartPolicy: Record<string, never>
   retireContainer: { removed: boolean }
   publishEndpoints: { revision: string }
+  /** SHA-256 of the configuration as it was read back. */
+  loadIngressConfig: { loaded: string }
 }
 
 interface ActionOf<V extends Verb> {

@@ -52,6 +52,10 @@ export function mergeCondition(
   return { condition, transitioned, changed }
 }
 
+export function condition(type: string, status: ConditionStatus, reason: string, message: string): ConditionDraft {
+  return { type, status, reason, message }
+}
+
 /** `Ready=True` is the one thing that may be said only of what was observed for the current generation. */
 export function ready(status: ConditionStatus, reason: string, message: string): ConditionDraft {
   return { type: 'Ready', status, reason, message }

@@ -69,6 +69,9 @@ export interface Controller<Desired, Record> {
   observeRequests(resource: ResourceView, desired: Desired): ObserveRequest[]
   plan(input: PlanInput<Desired>): Plan<Record>
   /** `desired` after `record` was written; for a record that asks for an address, the given one is used. */
+  /** Whether the record is news for other resources, which then look at it in passes of their own. Absent = none is. */
+  concernsOthers?(record: Record): boolean
+  /** `desired` after `record` was written; for a record that asks for an address, the given one is used. */
   applyRecord(desired: Desired, record: Record, allocated: Allocation): Desired
 }
 

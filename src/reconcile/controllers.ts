@@ -1,11 +1,13 @@
 import { applicationController } from './application/controller.js'
 import type { Controller } from './controller.js'
+import { ingressController } from './ingress/plan.js'
 import type { ReconciledKind } from './kind.js'
 import { nginxdemoController } from './nginxdemo/plan.js'
 
 /** The controller of every kind that has a loop. Adding a kind adds one line here. */
 export const controllers = {
   application: applicationController,
+  ingress: ingressController,
   nginxdemo: nginxdemoController,
 } as const satisfies Record<ReconciledKind, unknown>
 

@@ -20,6 +20,8 @@ function onNode(node: NodeObservation, action: Action, now: number, healthy: boo
       const { name, resources } = action.args
       return updated(node, name, (c) => ({ ...c, limits: merged(c.limits, resources) }))
     }
+    case 'loadIngressConfig':
+      return { ...node, ingress: { certificates: {}, ...node.ingress, loaded: action.args.config } }
     case 'restartContainer':
       return updated(node, action.args.name, (c) => ({ ...c, startedAt: now, probe: { ...c.probe, ready: healthy, live: null } }))
     case 'runToEnd':

@@ -1,9 +1,9 @@
 /** The kinds that exist today; a kind with a loop has a folder of its name beside this file. */
-export const kinds = ['application', 'nginxdemo', 'node'] as const
+export const kinds = ['application', 'ingress', 'nginxdemo', 'node'] as const
 export type Kind = (typeof kinds)[number]
 
 /** Kinds that have a controller, and so a workflow per resource. Nodes get theirs with node health. */
-export const reconciledKinds = ['application', 'nginxdemo'] as const satisfies Kind[]
+export const reconciledKinds = ['application', 'ingress', 'nginxdemo'] as const satisfies Kind[]
 export type ReconciledKind = (typeof reconciledKinds)[number]
 
 export function isReconciledKind(kind: string): kind is ReconciledKind {
@@ -13,6 +13,7 @@ export function isReconciledKind(kind: string): kind is ReconciledKind {
 /** Prefix of a resource's id: tells the kind from the id alone, in logs, labels and the Temporal UI. */
 export const idPrefixByKind: Record<Kind, string> = {
   application: 'app',
+  ingress: 'ing',
   nginxdemo: 'demo',
   node: 'node',
 }

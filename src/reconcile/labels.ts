@@ -18,6 +18,8 @@ export const label = {
   volume: 'evenkeel.volume',
   /** Seconds of grace at stop, so that a late clean-up honours it without the database. */
   stopGrace: 'evenkeel.stop-grace',
+  /** Which folders of the agent a container mounts: name=identity, separated by spaces. */
+  stateFolders: 'evenkeel.state-folders',
   /** An image or container that is no official part but a local replacement of one. */
   standIn: 'evenkeel.stand-in',
 } as const

@@ -35,6 +35,8 @@ export interface ObservedContainer {
   }
   /** Absent: an agent that does not tell. */
   limits?: ResourceLimits
+  /** true: a folder of the agent that it mounts was removed and made again, so that it reads one that is gone. */
+  foldersLost?: boolean
   /** What it is for when it is no replica. Absent = a replica. */
   purpose?: 'pre-deploy'
 }
@@ -53,6 +55,15 @@ export interface NodeObservation {
   connections: Record<string, number>
   /** What the image that was asked for means now; absent when nobody asked, or when it would have taken long. */
   resolved?: { image: string } & ResultOf['resolveImage']
+  /** Of the node's ingress; absent when nobody asked. */
+  ingress?: ObservedIngress
+}
+
+export interface ObservedIngress {
+  /** SHA-256 of the canonical JSON of what Caddy has loaded; null when it does not answer. */
+  loaded: string | null
+  /** By host, of those that were asked for: what a client that connects now is shown. `notAfter` in milliseconds since the epoch. */
+  certificates: Record<string, { issuer: string | null; notAfter: number | null; error: string | null }>
 }
 
 export interface UnreachableNode {
@@ -74,6 +85,8 @@ export interface ObserveRequest {
   connectionsTo: string[]
   /** An image whose digest is wanted along the way: saves a pass when the answer is quick, and is left to an action when not. */
   resolve?: string
+  /** The node's ingress is looked at, and the certificates of these hosts. */
+  ingress?: { httpsPort: number; hosts: string[] }
 }
 
 export function reachable(observed: Observation[]): NodeObservation[] {

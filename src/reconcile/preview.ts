@@ -241,6 +241,8 @@ export function resultOfSuccess(action: Action): ResultOf[Verb] {
       return { removed: true }
     case 'publishEndpoints':
       return { revision: action.args.revision }
+    case 'loadIngressConfig':
+      return { loaded: action.args.config }
     case 'runToEnd':
       return { exitCode: 0 }
     case 'keepLog':

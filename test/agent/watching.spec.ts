@@ -1,3 +1,4 @@
+import { noIngress } from '../../src/agent/testing/no-ingress.js'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -107,6 +108,7 @@ describe('observe', () => {
       engine: new DockerodeEngine('/nowhere/docker.sock'),
       prober: { track: () => undefined, stateOf: () => ({ ready: null, message: '' }), awaitReady: async () => false },
       publisher: { publish: async () => undefined, liveRevision: () => null, names: () => false },
+      ...noIngress,
       connections: new ConnectionCounter({ has: () => false }),
       resolver: { quickly: async () => null },
       told: new ToldStates(),

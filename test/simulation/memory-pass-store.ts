@@ -400,6 +400,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       releases,
       endpoints,
       publishedOn,
+      domains: [],
       dnsTtlSeconds: this.options.dnsTtlSeconds,
       addressesExhausted: false,
     }

@@ -1,3 +1,4 @@
+import { noIngress } from '../../src/agent/testing/no-ingress.js'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { PinnedKey } from '../../src/adapters/crypto/signing.js'
@@ -133,6 +134,7 @@ export class SimAgent implements NodeWorker {
         network: networkOver(engine),
         pulls: { admit: () => undefined, pulled: () => undefined },
         ...controlPlaneOf(process, nodeClock),
+        ...noIngress,
         clock: nodeClock,
       })
       const gate = new ActionGate({
@@ -150,6 +152,7 @@ export class SimAgent implements NodeWorker {
         engine,
         prober,
         publisher,
+        ...noIngress,
         connections: {
           count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))),
         } as ConnectionCounter,

@@ -1,3 +1,4 @@
+import { noIngress } from '../../src/agent/testing/no-ingress.js'
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { EngineFailure } from '../../src/adapters/docker/engine.js'
@@ -92,6 +93,7 @@ class Trouble {
       resolver: { resolve: async () => ({ resolved: image, from: 'image-id', note: '' }) },
       secrets: { values: async (_resource, refs) => new Map(refs.map((ref) => [secretKey(ref), 'value'])) },
       credentials: { credential: async () => ({ host: 'registry.test', username: 'u', password: 'p' }) },
+      ...noIngress,
       artifacts: { put: async (content) => createHash('sha256').update(content).digest('hex') },
     }
   }

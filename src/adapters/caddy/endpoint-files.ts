@@ -4,16 +4,13 @@
  */
 export const slotsPerTarget = 12
 
-/** Where Caddy's own 503 responder listens: what a target without endpoints points at. */
-export const defaultUnavailableAddress = '127.0.0.1:8599'
-
 /** Name of a slot's file; `target` is the resource's id. */
 export function slotFileName(target: string, slot: number): string {
   return `${target}.${slot}`
 }
 
 /** What each of the slots dials. Evenly spread; with more endpoints than slots the rest is not used by ingress. */
-export function fillSlots(endpoints: string[], unavailableAddress: string): string[] {
-  const dials = endpoints.length > 0 ? endpoints : [unavailableAddress]
-  return Array.from({ length: slotsPerTarget }, (_, slot) => dials[slot % dials.length] ?? unavailableAddress)
+export function fillSlots(endpoints: string[], unavailableDial: string): string[] {
+  const dials = endpoints.length > 0 ? endpoints : [unavailableDial]
+  return Array.from({ length: slotsPerTarget }, (_, slot) => dials[slot % dials.length] ?? unavailableDial)
 }

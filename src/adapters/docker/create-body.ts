@@ -27,13 +27,10 @@ export function toCreateBody(
     ExposedPorts: Object.fromEntries(spec.publishedPorts.map((p) => [`${p.containerPort}/${p.protocol}`, {}])),
     StopTimeout: spec.stopGraceSeconds,
     HostConfig: {
-      NetworkMode: network.name,
+      ...networkOf(spec, network),
+      ...(spec.capabilities === null ? {} : { CapDrop: ['ALL'], CapAdd: spec.capabilities }),
       RestartPolicy: { Name: spec.restartPolicy },
       PortBindings: portBindings(spec),
-      Dns: network.dns,
-      // Docker's default of 0 sends short names upstream instead of through the search domains.
-      DnsOptions: ['ndots:1'],
-      DnsSearch: spec.dnsSearch,
       LogConfig: logConfig,
       Init: false,
       Mounts: mountsOf(spec),
@@ -41,8 +38,14 @@ export function toCreateBody(
       Devices: spec.devices.map((d) => ({ PathOnHost: d.source, PathInContainer: d.target, CgroupPermissions: d.permissions })),
       ...limitsIn(spec.resources),
     },
-    NetworkingConfig: endpointIn({ name: network.name, address: spec.address }),
+    ...(spec.network === 'host' ? {} : { NetworkingConfig: endpointIn({ name: network.name, address: spec.address }) }),
   }
+}
+
+function networkOf({ network: kind, dnsSearch }: ContainerSpec, network: EngineNetwork) {
+  if (kind === 'host') return { NetworkMode: 'host' }
+  // Docker's default of 0 dots sends short names upstream instead of through the search domains.
+  return { NetworkMode: network.name, Dns: network.dns, DnsOptions: ['ndots:1'], DnsSearch: dnsSearch }
 }
 
 /** Memory is the bound of memory and swap together: a program that is limited does not fill the swap instead. */
@@ -76,6 +79,7 @@ function envOf({ env, secretEnv }: ContainerSpec, secrets: SecretValues): string
 
 /** A bind mount's source is never made: a folder that is missing is a disk that is not there, or a mistake in writing. */
 function mountsOf(spec: ContainerSpec): MountSettings[] {
+  // A state folder has become a bind mount by now: only the agent knows where it lies.
   const mounts = spec.mounts.map(({ kind, source, target, readOnly }) => ({
     Type: kind,
     Source: source,

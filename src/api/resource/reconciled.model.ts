@@ -31,7 +31,7 @@ export abstract class Reconciled {
   @Field(() => ID, { description: 'Never changes; its first part tells the kind.' })
   id!: string
 
-  @Field(() => String, { description: 'application, nginxdemo or node.' })
+  @Field(() => String, { description: 'application, ingress, nginxdemo or node.' })
   kind!: string
 
   @Field(() => String, { description: 'Unique in its project over all kinds; part of its DNS name; never changes.' })
@@ -67,5 +67,5 @@ export abstract class Reconciled {
 
 /** The GraphQL type of a kind. */
 export function graphqlTypeOf(kind: string): string {
-  return { application: 'Application', nginxdemo: 'Nginxdemo', node: 'Node' }[kind] ?? 'Application'
+  return { application: 'Application', ingress: 'Ingress', nginxdemo: 'Nginxdemo', node: 'Node' }[kind] ?? 'Application'
 }

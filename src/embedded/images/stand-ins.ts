@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { ingressDefaults } from '../../reconcile/ingress/spec.js'
 import { nginxdemoDefaultImage } from '../../reconcile/nginxdemo/spec.js'
 import type { ImageConfig } from './image-archive.js'
 import type { DebianPackages } from './debian-packages.js'
@@ -8,7 +9,7 @@ import type { RootFolder } from './root-folder.js'
 /** The images that Evenkeel itself uses. A registry's image and its stand-in have the same name. */
 export const NGINX_IMAGE = nginxdemoDefaultImage
 export const BUSYBOX_IMAGE = 'busybox:1.37'
-export const CADDY_IMAGE = 'caddy:2.11'
+export const CADDY_IMAGE = ingressDefaults.image
 export const COREDNS_IMAGE = 'coredns/coredns:1.15.0'
 
 /** What a maker of a stand-in works with. */

@@ -29,6 +29,8 @@ export const applicationReasons = {
   Available: ['ReplicasReady', 'NoReplicaReady', 'ScaledToZero', 'Suspended', 'NodeUnreachable', 'DockerUnreachable'],
   ImageResolved: ['ResolvedByRegistry', 'ResolvedLocally', 'Resolving', 'ResolveFailed'],
   EndpointsPublished: ['Published', 'Publishing', 'PublishFailed', 'NothingToPublish', 'Unobserved'],
+  Routed: ['Routed', 'Pending', 'InvalidRoute', 'HostTaken', 'CertificateMissing', 'Refused', 'ConfigRefused'],
+  CertificateReady: ['Issued', 'CertificateMissing', 'CertificateExpired', 'RenewalFailing'],
   StrategyHonoured: ['FallbackToRecreate'],
   Draining: ['NothingDrains', 'WaitingForConnections', 'WaitingForDns', 'WaitingForNode', 'NodeUnreachable', 'Stopping'],
 } as const

@@ -1,5 +1,5 @@
 import type { Action } from '../action.js'
-import { ready, type ConditionDraft, type ConditionStatus } from '../condition.js'
+import { condition, ready, type ConditionDraft } from '../condition.js'
 import type { Failure } from '../backoff.js'
 import { withTag } from '../name.js'
 import type { UnreachableNode } from '../observed.js'
@@ -7,11 +7,12 @@ import { imageOfPull } from '../pull-key.js'
 import type { Dependency } from './desired.js'
 import { needsPreDeploy, waitsFor } from './preparation.js'
 import { isLiveWhereSeen, isPublished, publicationOf, silenceHoldsMs, silentNodes } from './publication.js'
+import { routingOf } from './routing.js'
 import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type Replica, type World } from './world.js'
 
 /** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
 export function conditionsOf(world: World, wanted: Action[]): ConditionDraft[] {
-  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world), ...fallback(world)]
+  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world), ...routingOf(world), ...fallback(world)]
 }
 
 /** Only told where it is news. */
@@ -21,13 +22,6 @@ function fallback({ strategy }: World): ConditionDraft[] {
 
 /** A replica that ended once or twice is still starting, for all that people know. */
 const restartsToTell = 3
-
-const condition = (type: string, status: ConditionStatus, reason: string, message: string): ConditionDraft => ({
-  type,
-  status,
-  reason,
-  message,
-})
 
 function readiness(world: World, wanted: Action[]): ConditionDraft {
   const { input, target, count } = world

@@ -1,3 +1,4 @@
+import type { DomainState } from '../ingress/desired.js'
 import type { Allocation } from '../controller.js'
 import type { ApplicationSpec, ReleaseTemplate, TemplateContext } from './spec.js'
 
@@ -60,6 +61,8 @@ export interface ApplicationDesired {
   endpoints: Endpoint[]
   /** Nodes on which something of it may be published, also late by an action that nobody waits for any more. */
   publishedOn: string[]
+  /** Its domains, and what ingress told of them last. */
+  domains: DomainState[]
   /** TTL of DNS answers: how long a client may go on using an address. */
   dnsTtlSeconds: number
   /** The node's network had no address left when this pass asked for one. */

@@ -22,12 +22,23 @@ export function publicationOf(world: World): Publication | null {
     const own = portOf(release)
     return own === null || own === port ? [] : [[endpoint.address, own]]
   })
+  const morePorts = askedPorts(world).map((asked) => ({
+    port: asked,
+    addresses: replicas.filter((r) => r.release?.template.ports?.includes(asked)).map((r) => r.endpoint.address).sort(),
+  }))
   return {
     names: [`${resource.name}.${resource.project}.${internalZone}`],
     addresses,
     port,
     ...(others.length > 0 ? { otherPorts: Object.fromEntries(others) } : {}),
+    ...(morePorts.length > 0 ? { morePorts } : {}),
   }
+}
+
+/** Ports that domains ask for by number: ingress has files of its own for each. */
+function askedPorts({ input }: World): number[] {
+  const ports = (input.desired.spec.domains ?? []).flatMap((d) => (d.port === undefined ? [] : [d.port]))
+  return [...new Set(ports)].sort((a, b) => a - b)
 }
 
 /** Blue-green switches once: until the whole new set is ready, what served before goes on alone. */

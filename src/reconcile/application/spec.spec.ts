@@ -107,6 +107,7 @@ describe('templateHash', () => {
     labels: { to: [], newContainer: true },
     ports: { to: [9090, 8080], newContainer: true },
     readiness: { to: { path: '/health', intervalSeconds: 2 }, newContainer: true },
+    domains: { to: [{ host: 'shop.test' }], newContainer: false },
     placement: { to: { node: 'n2' }, newContainer: true },
     liveness: { to: { path: '/live' }, newContainer: true },
     secretEnv: { to: [{ name: 'S', secret: 'one', version: 1 }], newContainer: true },

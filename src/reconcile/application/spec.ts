@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Probe, ResourceLimits } from '../action.js'
 import { shortHash } from '../hash.js'
+import { domainIssues, domainSchema } from '../ingress/domain.js'
 import { reservedLabelPrefix } from '../labels.js'
 import { imageSchema, nameSchema } from '../name.js'
 
@@ -210,6 +211,8 @@ export const applicationSpecSchema = z
     startupBudgetSeconds: z.number().int().min(1).max(3600).optional(),
     stopGraceSeconds: z.number().int().min(0).max(3600).optional(),
     drainSeconds: z.number().int().min(0).max(3600).optional(),
+    /** Hosts that its ingress serves it under. */
+    domains: z.array(domainSchema).max(64).optional(),
     /** Where its replicas live; absent = the node that joined first. */
     placement: z.object({ node: nameSchema }).optional(),
   })
@@ -237,6 +240,7 @@ export const applicationSpecSchema = z
     // All replicas live on one node, so a second one could never bind.
     if (spec.publishedPorts?.length && (spec.replicas ?? applicationDefaults.replicas) > 1)
       ctx.addIssue({ code: 'custom', path: ['replicas'], message: 'must be 0 or 1 while host ports are published: each replica would need them' })
+    domainIssues(spec.domains ?? [], spec.ports).forEach(({ path, message }) => ctx.addIssue({ code: 'custom', path: ['domains', ...path], message }))
     mountPathsTwice(spec).forEach((path) => ctx.addIssue({ code: 'custom', path, message: 'another mount or file has this path' }))
   })
 

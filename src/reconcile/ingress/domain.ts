@@ -28,9 +28,15 @@ const pathSchema = z
 
 /** RFC 9110: a field's name is a token, and its value holds no line break. */
 const headerSchema = z.object({
-  name: z.string().max(256).regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is no header name'),
+  name: z
+    .string()
+    .max(256)
+    .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is no header name'),
   /** Absent: the header is removed. Taken as it is: nothing in it is expanded. */
-  value: text.max(4096).refine((v) => !/[\r\n]/.test(v), 'must not contain a line break').optional(),
+  value: text
+    .max(4096)
+    .refine((v) => !/[\r\n]/.test(v), 'must not contain a line break')
+    .optional(),
 })
 
 export const tlsModes = ['internal', 'acme', 'certificate', 'off'] as const
@@ -68,8 +74,13 @@ export const domainSchema = z
     basicAuth: z
       .array(
         z.object({
-          username: text.min(1).max(255).regex(/^[^:\r\n]+$/, 'must not contain a colon or a line break'),
-          passwordHash: z.string().regex(/^\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{53}$/, 'must be a bcrypt hash with a cost of 4 to 15'),
+          username: text
+            .min(1)
+            .max(255)
+            .regex(/^[^:\r\n]+$/, 'must not contain a colon or a line break'),
+          passwordHash: z
+            .string()
+            .regex(/^\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{53}$/, 'must be a bcrypt hash with a cost of 4 to 15'),
         }),
       )
       .min(1, 'must name somebody')
@@ -79,7 +90,12 @@ export const domainSchema = z
     responseHeaders: z.array(headerSchema).max(64).optional(),
     /** Everybody else gets 403. */
     allowedAddresses: z.array(cidrSchema).min(1, 'must name somebody').max(256).optional(),
-    bodyLimitBytes: z.number().int().min(1).max(2 ** 40).optional(),
+    bodyLimitBytes: z
+      .number()
+      .int()
+      .min(1)
+      .max(2 ** 40)
+      .optional(),
     compression: z.boolean().optional(),
     timeouts: z
       .object({
@@ -90,7 +106,15 @@ export const domainSchema = z
         writeSeconds: seconds.optional(),
       })
       .optional(),
-    balancing: z.object({ policy: z.enum(balancingPolicies), cookie: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).optional() }).optional(),
+    balancing: z
+      .object({
+        policy: z.enum(balancingPolicies),
+        cookie: z
+          .string()
+          .regex(/^[A-Za-z0-9_-]{1,64}$/)
+          .optional(),
+      })
+      .optional(),
   })
   .strict()
 

@@ -20,13 +20,19 @@ export const ingressSpecSchema = z
         directory: z.url({ protocol: /^https$/, error: 'must be an https URL' }).optional(),
         email: z.email('must be an e-mail address').optional(),
         /** PEM of the roots that the directory itself is trusted by; absent = the system's. */
-        trustedRoots: z.string().max(64 * 1024).optional(),
+        trustedRoots: z
+          .string()
+          .max(16 * 1024, 'must have at most 16384 characters')
+          .optional(),
       })
       .optional(),
     /** Requests for hosts that nobody has are answered as if they were for this one. */
     defaultHost: domainSchema.shape.host.optional(),
     /** Proxies whose X-Forwarded-* are believed. */
-    trustedProxies: z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], 'must be an IP address or CIDR')).max(256).optional(),
+    trustedProxies: z
+      .array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], 'must be an IP address or CIDR'))
+      .max(256)
+      .optional(),
     http3: z.boolean().optional(),
   })
   .strict()
@@ -77,10 +83,17 @@ export interface IngressSecret {
   version: number
 }
 
+export interface IngressFile {
+  file: string
+  content: string
+}
+
 export interface Rendered {
   /** Caddy's own JSON. Holds no secret. */
   config: object
   secrets: IngressSecret[]
+  /** What is no secret and has to lie beside them: roots of a directory. */
+  files: IngressFile[]
   leftOut: LeftOut[]
   /** Hosts with a certificate of Caddy's making, or given: what there is to be told of. */
   certificates: { host: string; mode: TlsModeWithCertificate }[]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { domainSchema } from '../ingress/domain.js'
 import { imageSchema } from '../name.js'
 
 /** The demo's spec: one nginx container with one port on the loopback address. */
@@ -7,6 +8,8 @@ export const nginxdemoSpecSchema = z
     image: imageSchema.optional(),
     /** Port on 127.0.0.1. */
     hostPort: z.number().int().min(1).max(65535),
+    /** Host under which ingress serves it, without TLS. */
+    host: domainSchema.shape.host.optional(),
   })
   .strict()
 export type NginxdemoSpec = z.infer<typeof nginxdemoSpecSchema>

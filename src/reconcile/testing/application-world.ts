@@ -154,6 +154,7 @@ export function inputOf(setup: Setup = {}): PlanInput<ApplicationDesired> {
       node: nodeId,
       releases,
       endpoints: setup.endpoints ?? [],
+      domains: [],
       publishedOn: setup.publishedOn ?? (setup.deleting && !setup.published ? [] : [nodeId]),
       dnsTtlSeconds: 5,
       addressesExhausted: setup.addressesExhausted ?? false,

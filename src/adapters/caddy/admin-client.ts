@@ -1,0 +1,76 @@
+import { openSync, closeSync } from 'node:fs'
+import { request, type IncomingMessage } from 'node:http'
+import { dirname, basename } from 'node:path'
+
+/** Caddy answered, and says no. `message` is its own. */
+export class CaddyRefusal extends Error {}
+
+/** Nobody listens on the socket, or it gave no answer in time. */
+export class CaddyAway extends Error {}
+
+const timeoutMs = 30_000
+
+/** Caddy's admin interface on its unix socket. */
+export class CaddyAdmin {
+  constructor(private readonly socket: string) {}
+
+  /** Takes the configuration as a whole; the one before stays when it is refused. */
+  async load(config: string, signal: AbortSignal): Promise<void> {
+    await this.ask('POST', '/load', config, signal)
+  }
+
+  /** What is loaded now, as text of JSON. */
+  config(signal: AbortSignal): Promise<string> {
+    return this.ask('GET', '/config/', null, signal)
+  }
+
+  private async ask(method: 'GET' | 'POST', path: string, body: string | null, signal: AbortSignal): Promise<string> {
+    const folder = openFolder(dirname(this.socket))
+    try {
+      // A socket's path has at most 107 bytes; by way of the open folder it is short wherever that lies.
+      const socketPath = `/proc/self/fd/${folder}/${basename(this.socket)}`
+      const headers = body === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+      const { status, text } = await send({ socketPath, method, path, headers, signal, timeout: timeoutMs }, body)
+      if (status < 400) return text
+      throw new CaddyRefusal(messageIn(text))
+    } finally {
+      closeSync(folder)
+    }
+  }
+}
+
+function openFolder(path: string): number {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    throw new CaddyAway(`there is no folder ${path}`, { cause: error })
+  }
+}
+
+function send(options: object, body: string | null): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request(options, (response: IncomingMessage) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => resolve({ status: response.statusCode ?? 500, text: Buffer.concat(chunks).toString('utf8') }))
+    })
+    asked.on('timeout', () => asked.destroy(new CaddyAway(`no answer within ${timeoutMs / 1000} s`)))
+    asked.on('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'ENOENT' || error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET'
+          ? new CaddyAway(error.message, { cause: error })
+          : error,
+      ),
+    )
+    asked.end(body ?? undefined)
+  })
+}
+
+function messageIn(text: string): string {
+  try {
+    return String((JSON.parse(text) as { error?: unknown }).error ?? text)
+  } catch {
+    return text
+  }
+}

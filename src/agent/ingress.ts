@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { CaddyAdmin, CaddyAway, CaddyRefusal } from '../adapters/caddy/admin-client.js'
+import { servedCertificate } from '../adapters/caddy/served-certificate.js'
+import { portHolder } from '../adapters/docker/port-holder.js'
+import type { ArgsOf, ResultOf } from '../reconcile/action.js'
+import { canonicalJson } from '../reconcile/hash.js'
+import type { ObservedIngress, ObserveRequest } from '../reconcile/observed.js'
+import { ActionFailure } from './action-failure.js'
+import type { ArtifactSource, Clock, IngressNode, SecretSource } from './ports.js'
+import { readFileIfThere, writeFileAtomically } from './state-file.js'
+import { stateFolder } from './state-folders.js'
+
+/** Caddy opens its socket within moments of its start; a busy machine may need longer. */
+const socketWithinMs = 10_000
+const pollMs = 50
+const observeWithinMs = 5_000
+
+export interface IngressOptions {
+  stateDir: string
+  clock: Clock
+  secrets: SecretSource
+  artifacts: ArtifactSource
+}
+
+/** This node's Caddy, by way of its admin socket and of the files that its configuration names. */
+export class Ingress implements IngressNode {
+  private readonly admin: CaddyAdmin
+
+  constructor(private readonly options: IngressOptions) {
+    this.admin = new CaddyAdmin(join(stateFolder(options.stateDir, 'ingress/sockets'), 'admin.sock'))
+  }
+
+  async load(args: ArgsOf<'loadIngressConfig'>, signal: AbortSignal): Promise<ResultOf['loadIngressConfig']> {
+    const wanted = (await this.options.artifacts.get(args.config, signal)).toString('utf8')
+    const loaded = await this.loaded(signal)
+    const kept = await this.putFiles(args, signal)
+    // The same text again would be no load for Caddy, but what it reads from files would stay what it was.
+    if (loaded !== args.config || kept.changed) await this.loadInto(wanted, signal)
+    const now = await this.loaded(signal)
+    if (now !== args.config)
+      throw new ActionFailure(
+        'ConfigNotKept',
+        `Caddy shows configuration ${now?.slice(0, 12) ?? 'none'} after ${args.config.slice(0, 12)} was loaded`,
+        true,
+      )
+    this.removeFilesBut(kept.names)
+    return { loaded: now }
+  }
+
+  async observe({ httpsPort, hosts }: NonNullable<ObserveRequest['ingress']>): Promise<ObservedIngress> {
+    const [loaded, certificates] = await Promise.all([
+      this.hashOfLoaded(AbortSignal.timeout(observeWithinMs)).catch(() => null),
+      Promise.all(hosts.map(async (host) => [host, await servedCertificate(host, httpsPort)] as const)),
+    ])
+    return { loaded, certificates: loaded === null ? {} : Object.fromEntries(certificates) }
+  }
+
+  private async hashOfLoaded(signal: AbortSignal): Promise<string> {
+    const text = canonicalJson(JSON.parse(await this.admin.config(signal)))
+    return createHash('sha256').update(text).digest('hex')
+  }
+
+  /** Waits for a Caddy that has just been started. */
+  private async loaded(signal: AbortSignal): Promise<string | null> {
+    const { clock } = this.options
+    const deadline = clock.now() + socketWithinMs
+    for (;;) {
+      try {
+        return await this.hashOfLoaded(signal)
+      } catch (error) {
+        if (!(error instanceof CaddyAway)) throw error
+        if (clock.now() > deadline)
+          throw new ActionFailure('IngressNotRunning', `Caddy does not answer on its socket: ${error.message}`, true)
+        await clock.sleep(pollMs, signal)
+      }
+    }
+  }
+
+  private async loadInto(config: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.admin.load(config, signal)
+    } catch (error) {
+      if (error instanceof CaddyAway) throw new ActionFailure('IngressNotRunning', error.message, true)
+      if (!(error instanceof CaddyRefusal)) throw error
+      throw await explained(error.message)
+    }
+  }
+
+  /** Answers which files are wanted, and whether one of them is new. */
+  private async putFiles(
+    { secrets, files }: ArgsOf<'loadIngressConfig'>,
+    signal: AbortSignal,
+  ): Promise<{ names: Set<string>; changed: boolean }> {
+    const contents = new Map(files.map(({ file, content }) => [file, content]))
+    for (const { file, resource, secret, version } of secrets) {
+      const values = await this.options.secrets.values(resource, [{ secret, version }], signal)
+      contents.set(file, [...values.values()][0] ?? '')
+    }
+    const folder = this.folder()
+    let changed = false
+    for (const [file, content] of contents) {
+      if (readFileIfThere(join(folder, file)) === content) continue
+      writeFileAtomically(join(folder, file), content, 0o600)
+      changed = true
+    }
+    return { names: new Set(contents.keys()), changed }
+  }
+
+  /** Only once the new configuration is there: the one before may still read its own. */
+  private removeFilesBut(names: Set<string>): void {
+    const folder = this.folder()
+    for (const file of readdirSync(folder)) if (!names.has(file)) rmSync(join(folder, file), { force: true })
+  }
+
+  private folder(): string {
+    const folder = stateFolder(this.options.stateDir, 'ingress/secrets')
+    mkdirSync(folder, { recursive: true })
+    chmodSync(folder, 0o700)
+    return folder
+  }
+}
+
+/** Names who has the port where that is what is wrong: Caddy only says that it is taken. */
+async function explained(message: string): Promise<ActionFailure> {
+  const [, port] = /listen(?:ing on)? \S*:(\d+)[^\n]*address already in use/.exec(message) ?? []
+  if (port === undefined) return new ActionFailure('ConfigRefused', message, true)
+  const holder = await portHolder(Number(port)).catch(() => null)
+  return new ActionFailure(
+    'PortTaken',
+    `port ${port} is held by ${holder ?? 'another program'}: end it, or give the ingress other ports`,
+    true,
+  )
+}

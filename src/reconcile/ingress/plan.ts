@@ -1,0 +1,295 @@
+import { createHash } from 'node:crypto'
+import type { Action, ContainerSpecGiven } from '../action.js'
+import { awayPollMs } from '../away-poll.js'
+import { condition, ready, type ConditionDraft } from '../condition.js'
+import type { Controller, Plan, PlanInput, ResourceView } from '../controller.js'
+import { canonicalJson, shortHash } from '../hash.js'
+import { containerName, label } from '../labels.js'
+import { withTag } from '../name.js'
+import type { NodeObservation, ObservedContainer, ObserveRequest, UnreachableNode } from '../observed.js'
+import { pullKey } from '../pull-key.js'
+import { certificateRecords, hostsToLookAt, lookAgainMs } from './certificates.js'
+import type { IngressDesired, IngressRecord } from './desired.js'
+import { renderCaddyConfig } from './render.js'
+import { routeRecords } from './routes.js'
+import { ingressDefaults, ingressPaths, type IngressSpec, type Rendered } from './spec.js'
+
+/** Keeps one Caddy on its node and shows it what applications want of it. */
+export const ingressController: Controller<IngressDesired, IngressRecord> = {
+  kind: 'ingress',
+  observeRequests,
+  plan: planIngress,
+  applyRecord,
+  concernsOthers: (record) => record.type !== 'config',
+}
+
+/** Changes that come within this time are loaded as one: every load resets connections that are kept alive. */
+export const debounceMs = 150
+/** But nobody waits longer than this for others who go on changing. */
+const debounceMostMs = 1_000
+const stopGraceSeconds = 10
+
+const imageOf = (spec: IngressSpec) => withTag(spec.image ?? ingressDefaults.image)
+
+function observeRequests(resource: ResourceView, desired: IngressDesired): ObserveRequest[] {
+  const { node, spec } = desired
+  const ingress = { httpsPort: spec.httpsPort ?? ingressDefaults.httpsPort, hosts: hostsToLookAt(desired) }
+  return [{ node, kind: resource.kind, resource: resource.id, images: [imageOf(spec)], connectionsTo: [], ingress }]
+}
+
+/** What a pass works with: the configuration as it should be, and what is there. */
+interface Work {
+  input: PlanInput<IngressDesired>
+  node: NodeObservation
+  rendered: Rendered
+  content: string
+  sha256: string
+}
+
+export function planIngress(input: PlanInput<IngressDesired>): Plan<IngressRecord> {
+  const [node] = input.observed
+  if (!node) return { records: [], actions: [], conditions: [], requeueAfterMs: null, finalize: false }
+  return node.unreachable === null ? planOn(input, node) : unreachable(input, node)
+}
+
+function unreachable({ resource }: PlanInput<IngressDesired>, node: UnreachableNode): Plan<IngressRecord> {
+  const reason = node.unreachable === 'DockerUnreachable' ? 'DockerUnreachable' : 'NodeUnreachable'
+  return {
+    records: [],
+    actions: [],
+    conditions: [ready('Unknown', reason, node.message), condition('ConfigApplied', 'Unknown', 'NotLooked', node.message)],
+    requeueAfterMs: awayPollMs(node, resource.id),
+    finalize: false,
+  }
+}
+
+function planOn(input: PlanInput<IngressDesired>, node: NodeObservation): Plan<IngressRecord> {
+  const rendered = renderCaddyConfig(input.desired.spec, input.desired.targets, new Map())
+  const content = canonicalJson(rendered.config)
+  const work: Work = { input, node, rendered, content, sha256: createHash('sha256').update(content).digest('hex') }
+  const actions = actionsOf(work)
+  return {
+    records: recordsOf(work, actions),
+    actions,
+    conditions: [readiness(work, actions), configApplied(work)],
+    requeueAfterMs: requeueOf(work),
+    finalize: input.resource.deleting && node.containers.length === 0 && input.inFlight.length === 0,
+  }
+}
+
+function actionsOf(work: Work): Action[] {
+  const { input, node } = work
+  const { resource, desired } = input
+  const wanted = resource.deleting ? null : caddyContainer(input)
+  const current = node.containers.find((c) => wanted !== null && isCurrent(c, wanted))
+  const retires = node.containers
+    .filter((c) => c !== current)
+    .map((c) => retire(c, desired.node))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  if (wanted === null) return retires
+  // The old one serves on until its successor can be made.
+  if (!current && node.images[imageOf(desired.spec)] === null) return [pull(desired)]
+  // Two cannot have the ports at once: the old one goes first.
+  if (retires.length > 0) return retires
+  if (current?.state === 'restarting') return []
+  if (current?.state !== 'running') return [ensure(wanted, desired.node)]
+  return isApplied(work) || debounceLeftMs(work) > 0 ? [] : [load(work, wanted.name)]
+}
+
+/** A container whose folders were removed and made again reads those that are gone: it is as good as another one. */
+function isCurrent(container: ObservedContainer, wanted: ContainerSpecGiven): boolean {
+  return container.name === wanted.name && container.specHash === wanted.labels[label.specHash] && container.foldersLost !== true
+}
+
+function isApplied({ node, sha256 }: Work): boolean {
+  return node.ingress?.loaded === sha256
+}
+
+/** How long the configuration waits for more changes; nothing when none is loaded yet. */
+function debounceLeftMs({ input, node }: Work): number {
+  if (node.ingress?.loaded == null) return 0
+  const recent = input.desired.domains.map((d) => input.now - d.changedAt).filter((age) => age >= 0 && age < debounceMostMs)
+  if (recent.length === 0) return 0
+  return Math.max(0, Math.min(debounceMs - Math.min(...recent), debounceMostMs - Math.max(...recent)))
+}
+
+function recordsOf(work: Work, actions: Action[]): IngressRecord[] {
+  const { input, node, rendered, content, sha256 } = work
+  if (input.resource.deleting) return []
+  const loads = actions.some((a) => a.verb === 'loadIngressConfig')
+  const failure = input.failures.get(loadKey(sha256))
+  return [
+    ...(loads && input.desired.stored !== sha256 ? [{ type: 'config' as const, sha256, content }] : []),
+    ...routeRecords(input.desired, rendered, { applied: isApplied(work), failure: failure?.message ?? null }),
+    ...certificateRecords(input.desired, node.ingress?.certificates ?? {}, input.now),
+  ]
+}
+
+function requeueOf(work: Work): number | null {
+  const { input, node } = work
+  if (input.resource.deleting) return null
+  const waits = [debounceLeftMs(work), isApplied(work) ? lookAgainMs(input.desired, work.input.now) : null].filter(
+    (ms): ms is number => ms !== null && ms > 0,
+  )
+  return waits.length > 0 && node.containers.length > 0 ? Math.min(...waits) : null
+}
+
+/** In the host's network, so that it has the clients' addresses and both ports; with no right but to open those. */
+function caddyContainer({ instance, resource, desired }: PlanInput<IngressDesired>): ContainerSpecGiven {
+  const image = imageOf(desired.spec)
+  const boot = canonicalJson({ admin: { listen: `unix/${ingressPaths.adminSocket}|0660`, config: { persist: true } } })
+  const own = {
+    image,
+    command: ['caddy', 'run', '--resume', '--config', '/boot/caddy.json'],
+    network: 'host' as const,
+    capabilities: ['NET_BIND_SERVICE'],
+    env: [
+      ['XDG_DATA_HOME', ingressPaths.data],
+      ['XDG_CONFIG_HOME', ingressPaths.config],
+    ] as [string, string][],
+    files: [{ path: '/boot/caddy.json', mode: 0o644, content: boot }],
+    mounts: [
+      { kind: 'state' as const, source: 'endpoints', target: ingressPaths.endpoints, readOnly: true },
+      { kind: 'state' as const, source: 'ingress/sockets', target: ingressPaths.sockets, readOnly: false },
+      { kind: 'state' as const, source: 'ingress/secrets', target: ingressPaths.secrets, readOnly: true },
+      { kind: 'state' as const, source: 'ingress/data', target: ingressPaths.data, readOnly: false },
+      { kind: 'state' as const, source: 'ingress/config', target: ingressPaths.config, readOnly: false },
+    ],
+  }
+  return {
+    ...own,
+    name: containerName(instance, resource.id, 0, 0),
+    labels: {
+      [label.instance]: instance,
+      [label.kind]: resource.kind,
+      [label.resource]: resource.id,
+      [label.name]: resource.name,
+      [label.project]: resource.project,
+      [label.release]: '0',
+      [label.replica]: '0',
+      [label.specHash]: shortHash(own),
+    },
+    address: null,
+    restartPolicy: 'unless-stopped',
+    stopGraceSeconds,
+  }
+}
+
+function pull({ spec, node }: IngressDesired): Action {
+  const image = imageOf(spec)
+  return {
+    key: pullKey(node, image),
+    verb: 'pullImage',
+    args: { image },
+    node,
+    queue: 'long',
+    container: null,
+    timeoutSeconds: 1_800,
+    supersedable: true,
+    summary: `pull ${image}`,
+  }
+}
+
+function ensure(container: ContainerSpecGiven, node: string): Action {
+  return {
+    key: 'ensure:0:0',
+    verb: 'ensureContainer',
+    args: { container, awaitReadyMs: 0 },
+    node,
+    queue: 'short',
+    container: container.name,
+    timeoutSeconds: 60,
+    supersedable: false,
+    summary: `start ${container.image}`,
+  }
+}
+
+function retire(container: ObservedContainer, node: string): Action {
+  return {
+    key: `retire:${container.name}`,
+    verb: 'retireContainer',
+    args: { name: container.name, graceSeconds: stopGraceSeconds },
+    node,
+    queue: 'long',
+    container: container.name,
+    timeoutSeconds: stopGraceSeconds + 60,
+    supersedable: false,
+    summary: `stop ${container.name}`,
+  }
+}
+
+/** By content: a configuration that Caddy refused is tried again no sooner because another one came. */
+function loadKey(sha256: string): string {
+  return `load:${sha256.slice(0, 12)}`
+}
+
+function load({ input, rendered, sha256 }: Work, container: string): Action {
+  const domains = rendered.certificates.length
+  return {
+    key: loadKey(sha256),
+    verb: 'loadIngressConfig',
+    args: { config: sha256, secrets: rendered.secrets, files: rendered.files },
+    node: input.desired.node,
+    queue: 'short',
+    container,
+    timeoutSeconds: 60,
+    supersedable: false,
+    summary: `load configuration ${sha256.slice(0, 12)} with ${input.desired.domains.length} domains, ${domains} of them with a certificate`,
+  }
+}
+
+function applyRecord(desired: IngressDesired, record: IngressRecord, { now }: { now: number }): IngressDesired {
+  switch (record.type) {
+    case 'config':
+      return { ...desired, stored: record.sha256 }
+    case 'route': {
+      const { host, path, routed, reason, message } = record
+      const domains = desired.domains.map((d) => (d.host === host && d.path === path ? { ...d, routed, reason, message } : d))
+      return { ...desired, domains }
+    }
+    case 'certificate': {
+      const certificate = { ...record.certificate, seenAt: now }
+      return { ...desired, domains: desired.domains.map((d) => (d.host === record.host ? { ...d, certificate } : d)) }
+    }
+  }
+}
+
+function readiness(work: Work, actions: Action[]): ConditionDraft {
+  const { input, node, rendered } = work
+  if (input.resource.deleting) return ready('False', 'Deleting', `${node.containers.length} containers are still to be removed`)
+  const [next] = actions
+  const failure = actions.map((a) => input.failures.get(a.key)).find((f) => f !== undefined)
+  const current = node.containers.find((c) => c.state === 'running')
+  // What was loaded before a refused configuration goes on serving: that is ConfigApplied's news.
+  if (failure && next?.verb !== 'loadIngressConfig') return ready('False', failure.reason, failure.message)
+  if (current && (node.ingress?.loaded ?? null) !== null && (!next || next.verb === 'loadIngressConfig')) {
+    const left = rendered.leftOut.length
+    return ready(
+      'True',
+      'Serving',
+      `${input.desired.domains.length - left} domains are served${left > 0 ? `, ${left} cannot be` : ''}`,
+    )
+  }
+  if (failure) return ready('False', failure.reason, failure.message)
+  if (next?.verb === 'loadIngressConfig') return ready('False', 'ConfigPending', next.summary)
+  if (next?.verb === 'pullImage') return ready('False', 'Pulling', next.summary)
+  if (next?.verb === 'retireContainer') return ready('False', 'Replacing', next.summary)
+  return ready('False', 'Starting', next?.summary ?? 'Caddy ended, and Docker is about to start it again')
+}
+
+function configApplied(work: Work): ConditionDraft {
+  const { input, sha256, rendered } = work
+  const failure = input.failures.get(loadKey(sha256))
+  if (input.resource.deleting) return condition('ConfigApplied', 'False', 'Pending', 'the ingress is being deleted')
+  if (isApplied(work)) {
+    const left = rendered.leftOut.map((l) => `${l.host}${l.path}: ${l.message}`)
+    return condition(
+      'ConfigApplied',
+      'True',
+      'Applied',
+      left.length > 0 ? `without ${left.slice(0, 10).join('; ')}` : `configuration ${sha256.slice(0, 12)}`,
+    )
+  }
+  if (failure) return condition('ConfigApplied', 'False', failure.reason, failure.message)
+  return condition('ConfigApplied', 'False', 'Pending', `configuration ${sha256.slice(0, 12)} is not loaded yet`)
+}
