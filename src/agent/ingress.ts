@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { CaddyAdmin, CaddyAway, CaddyRefusal } from '../adapters/caddy/admin-client.js'
 import { servedCertificate } from '../adapters/caddy/served-certificate.js'
@@ -16,6 +16,7 @@ import { stateFolder } from './state-folders.js'
 const socketWithinMs = 10_000
 const pollMs = 50
 const observeWithinMs = 5_000
+const fileFolders = ['ingress/secrets', 'ingress/files'] as const
 
 export interface IngressOptions {
   stateDir: string
@@ -45,7 +46,7 @@ export class Ingress implements IngressNode {
         `Caddy shows configuration ${now?.slice(0, 12) ?? 'none'} after ${args.config.slice(0, 12)} was loaded`,
         true,
       )
-    this.removeFilesBut(kept.names)
+    this.removeFilesBut(kept.wanted)
     return { loaded: now }
   }
 
@@ -88,36 +89,27 @@ export class Ingress implements IngressNode {
     }
   }
 
-  /** Answers which files are wanted, and whether one of them is new. */
-  private async putFiles(
-    { secrets, files }: ArgsOf<'loadIngressConfig'>,
-    signal: AbortSignal,
-  ): Promise<{ names: Set<string>; changed: boolean }> {
-    const contents = new Map(files.map(({ file, content }) => [file, content]))
+  /** Writes what the configuration names. Answers what is wanted, and whether any of it is new. */
+  private async putFiles({ secrets, files }: ArgsOf<'loadIngressConfig'>, signal: AbortSignal): Promise<{ wanted: Set<string>; changed: boolean }> {
+    const contents = new Map(files.map(({ file, content }) => [join(this.folderOf('ingress/files'), file), content]))
     for (const { file, resource, secret, version } of secrets) {
       const values = await this.options.secrets.values(resource, [{ secret, version }], signal)
-      contents.set(file, [...values.values()][0] ?? '')
+      contents.set(join(this.folderOf('ingress/secrets'), file), [...values.values()][0] ?? '')
     }
-    const folder = this.folder()
-    let changed = false
-    for (const [file, content] of contents) {
-      if (readFileIfThere(join(folder, file)) === content) continue
-      writeFileAtomically(join(folder, file), content, 0o600)
-      changed = true
-    }
-    return { names: new Set(contents.keys()), changed }
+    const changed = [...contents].filter(([path, content]) => readFileIfThere(path) !== content)
+    for (const [path, content] of changed) writeFileAtomically(path, content, 0o600)
+    return { wanted: new Set(contents.keys()), changed: changed.length > 0 }
   }
 
   /** Only once the new configuration is there: the one before may still read its own. */
-  private removeFilesBut(names: Set<string>): void {
-    const folder = this.folder()
-    for (const file of readdirSync(folder)) if (!names.has(file)) rmSync(join(folder, file), { force: true })
+  private removeFilesBut(wanted: Set<string>): void {
+    const paths = fileFolders.map((name) => this.folderOf(name)).flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
+    for (const path of paths) if (!wanted.has(path)) rmSync(path, { force: true })
   }
 
-  private folder(): string {
-    const folder = stateFolder(this.options.stateDir, 'ingress/secrets')
-    mkdirSync(folder, { recursive: true })
-    chmodSync(folder, 0o700)
+  private folderOf(name: (typeof fileFolders)[number]): string {
+    const folder = stateFolder(this.options.stateDir, name)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     return folder
   }
 }
