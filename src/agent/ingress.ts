@@ -90,7 +90,10 @@ export class Ingress implements IngressNode {
   }
 
   /** Writes what the configuration names. Answers what is wanted, and whether any of it is new. */
-  private async putFiles({ secrets, files }: ArgsOf<'loadIngressConfig'>, signal: AbortSignal): Promise<{ wanted: Set<string>; changed: boolean }> {
+  private async putFiles(
+    { secrets, files }: ArgsOf<'loadIngressConfig'>,
+    signal: AbortSignal,
+  ): Promise<{ wanted: Set<string>; changed: boolean }> {
     const contents = new Map(files.map(({ file, content }) => [join(this.folderOf('ingress/files'), file), content]))
     for (const { file, resource, secret, version } of secrets) {
       const values = await this.options.secrets.values(resource, [{ secret, version }], signal)
@@ -103,7 +106,9 @@ export class Ingress implements IngressNode {
 
   /** Only once the new configuration is there: the one before may still read its own. */
   private removeFilesBut(wanted: Set<string>): void {
-    const paths = fileFolders.map((name) => this.folderOf(name)).flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
+    const paths = fileFolders
+      .map((name) => this.folderOf(name))
+      .flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
     for (const path of paths) if (!wanted.has(path)) rmSync(path, { force: true })
   }
 

@@ -33,7 +33,10 @@ export async function ensureIngress(
     orderBy: { createdAt: 'asc' },
   })
   if (!found) {
-    const made = await resources.create({ kind: 'ingress', projectId: platformProject.id, name: ingressName, spec: await choosePorts() }, context)
+    const made = await resources.create(
+      { kind: 'ingress', projectId: platformProject.id, name: ingressName, spec: await choosePorts() },
+      context,
+    )
     if (made.outcome !== 'created') throw new Error(`the ingress could not be made: ${made.outcome}`)
     return ingressOf(made.resource.id, ingressName, ingressSpecSchema.parse(made.resource.spec), false)
   }
@@ -43,7 +46,13 @@ export async function ensureIngress(
 }
 
 /** Ports that somebody set in the environment are a wish like any other. */
-function givenOnly({ httpPort, httpsPort }: { httpPort: number | undefined; httpsPort: number | undefined }): Partial<IngressSpec> {
+function givenOnly({
+  httpPort,
+  httpsPort,
+}: {
+  httpPort: number | undefined
+  httpsPort: number | undefined
+}): Partial<IngressSpec> {
   return { ...(httpPort === undefined ? {} : { httpPort }), ...(httpsPort === undefined ? {} : { httpsPort }) }
 }
 

@@ -2,10 +2,11 @@ import type { CertificateState, DomainState, IngressDesired, IngressRecord } fro
 import { ingressDefaults } from './spec.js'
 
 /** Most hosts that one observation asks for: each costs a handshake, and the answer goes through a history. */
-export const hostsAtOnce = 50
+export const hostsAtOnce = 20
 const day = 86_400_000
-/** A certificate that is well is looked at this often: Caddy renews in the last third of its life. */
-const wellMs = day / 2
+/** A certificate that is well is looked at when half of what is left of its life is over, within these. */
+const wellLeastMs = 600_000
+const wellMostMs = day / 2
 /** One that is missing, or that tells an error, is looked at after a tenth of the time that it has been so, within these. */
 const missingLeastMs = 1_000
 const missingMostMs = 300_000
@@ -56,7 +57,10 @@ export function lookAgainMs(desired: IngressDesired, now: number): number | null
 function waitOf({ certificate, changedAt }: DomainState, now: number): number {
   if (certificate === null) return missingLeastMs
   const age = now - certificate.seenAt
-  if (certificate.error === null && certificate.notAfter !== null) return Math.max(wellMs - age, missingLeastMs)
+  if (certificate.error === null && certificate.notAfter !== null) {
+    const half = (certificate.notAfter - certificate.seenAt) / 2
+    return Math.max(Math.min(Math.max(half, wellLeastMs), wellMostMs) - age, missingLeastMs)
+  }
   const patience = Math.min(Math.max((now - changedAt) / 10, missingLeastMs), missingMostMs)
   return Math.max(patience - age, missingLeastMs)
 }
