@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { certificateErrors } from '../adapters/caddy/certificate-errors.js'
 import { CaddyAdmin, CaddyAway, CaddyRefusal } from '../adapters/caddy/admin-client.js'
 import { servedCertificate } from '../adapters/caddy/served-certificate.js'
+import type { Engine } from '../adapters/docker/engine.js'
 import { portHolder } from '../adapters/docker/port-holder.js'
 import type { ArgsOf, ResultOf } from '../reconcile/action.js'
 import { canonicalJson } from '../reconcile/hash.js'
+import { label } from '../reconcile/labels.js'
 import type { ObservedIngress, ObserveRequest } from '../reconcile/observed.js'
 import { ActionFailure } from './action-failure.js'
 import type { ArtifactSource, Clock, IngressNode, SecretSource } from './ports.js'
@@ -16,9 +19,13 @@ import { stateFolder } from './state-folders.js'
 const socketWithinMs = 10_000
 const pollMs = 50
 const observeWithinMs = 5_000
+/** Enough for what went wrong since the last look, also with many hosts. */
+const logLines = 2_000
 const fileFolders = ['ingress/secrets', 'ingress/files'] as const
 
 export interface IngressOptions {
+  instance: string
+  engine: Pick<Engine, 'list' | 'logs'>
   stateDir: string
   clock: Clock
   secrets: SecretSource
@@ -51,11 +58,26 @@ export class Ingress implements IngressNode {
   }
 
   async observe({ httpsPort, hosts }: NonNullable<ObserveRequest['ingress']>): Promise<ObservedIngress> {
-    const [loaded, certificates] = await Promise.all([
-      this.hashOfLoaded(AbortSignal.timeout(observeWithinMs)).catch(() => null),
-      Promise.all(hosts.map(async (host) => [host, await servedCertificate(host, httpsPort)] as const)),
-    ])
-    return { loaded, certificates: loaded === null ? {} : Object.fromEntries(certificates) }
+    const loaded = await this.hashOfLoaded(AbortSignal.timeout(observeWithinMs)).catch(() => null)
+    if (loaded === null) return { loaded, certificates: {} }
+    const shown = await Promise.all(hosts.map(async (host) => [host, await servedCertificate(host, httpsPort)] as const))
+    const missing = shown.some(([, { error }]) => error !== null)
+    const errors = missing ? await this.certificateErrors().catch(() => new Map<string, string>()) : new Map<string, string>()
+    const told = shown.map(
+      ([host, seen]) => [host, seen.error === null ? seen : { ...seen, error: errors.get(host) ?? seen.error }] as const,
+    )
+    return { loaded, certificates: Object.fromEntries(told) }
+  }
+
+  /** A handshake only tells that there is none; why, Caddy writes into its log. */
+  private async certificateErrors(): Promise<Map<string, string>> {
+    const { engine, instance } = this.options
+    const caddy = (await engine.list({ [label.instance]: instance, [label.kind]: 'ingress' })).find((c) => c.state === 'running')
+    if (!caddy) return new Map()
+    const lines: string[] = []
+    const options = { follow: false, tail: logLines, sinceMs: null, streams: ['stderr'] as const }
+    await engine.logs(caddy.id, options, ({ text }) => void lines.push(text), AbortSignal.timeout(observeWithinMs))
+    return certificateErrors(lines)
   }
 
   private async hashOfLoaded(signal: AbortSignal): Promise<string> {
