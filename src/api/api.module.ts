@@ -9,6 +9,7 @@ import { EventModule } from './event/event.module.js'
 import { ExecModule } from './exec/exec.module.js'
 import { GraphqlEndpointModule, LoaderModule } from './graphql/graphql-endpoint.module.js'
 import { HealthModule } from './health/health.module.js'
+import { IngressModule } from './ingress/ingress.module.js'
 import { LogModule } from './log/log.module.js'
 import { MetricsModule } from './metrics/metrics.module.js'
 import { NginxdemoModule } from './nginxdemo/nginxdemo.module.js'
@@ -51,6 +52,7 @@ export class ApiModule {
         LogModule,
         ExecModule,
         NginxdemoModule,
+        IngressModule,
         NodeModule,
         EventModule,
         OrphanModule,

@@ -5,6 +5,7 @@ import { ApplicationFileResolver, ReleaseResolver } from './application/release.
 import { AuditResolver } from './audit/audit.resolver.js'
 import { EventResolver } from './event/event.resolver.js'
 import { ExecResolver } from './exec/exec.resolver.js'
+import { IngressResolver } from './ingress/ingress.resolver.js'
 import { LogResolver } from './log/log.resolver.js'
 import { NginxdemoResolver } from './nginxdemo/nginxdemo.resolver.js'
 import { NodeResolver } from './node/node.resolver.js'
@@ -38,6 +39,7 @@ export const resolvers = [
   LogResolver,
   ExecResolver,
   NginxdemoResolver,
+  IngressResolver,
   NodeResolver,
   EventResolver,
   OrphanResolver,

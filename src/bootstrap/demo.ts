@@ -11,11 +11,15 @@ export interface Demo {
   project: string
   name: string
   hostPort: number
+  /** Under which ingress serves it. */
+  host: string | undefined
   /** A person or a restore stopped its loop: it is as it is. */
   paused: boolean
 }
 
 const demoName = 'demo'
+/** Every browser takes names below localhost for this machine. */
+const demoHost = 'demo.localhost'
 /** Actor of what `up` asks for by itself. */
 export const upActor = 'up'
 
@@ -26,7 +30,7 @@ export const upActor = 'up'
 export async function ensureDemo(db: Database, settings: Settings): Promise<Demo> {
   const resources = new ResourceRepository(db)
   const context = { actor: upActor, ability: 'admin', operation: 'ensureDemo', now: new Date() }
-  const spec: NginxdemoSpec = { hostPort: settings.demoPort }
+  const spec: NginxdemoSpec = { hostPort: settings.demoPort, host: demoHost }
   const made = await resources.create({ kind: 'nginxdemo', projectId: platformProject.id, name: demoName, spec }, context)
   if (made.outcome === 'created') return demoOf(made.resource.id, spec, false)
   if (made.outcome !== 'nameTaken' || made.holder.kind !== 'nginxdemo')
@@ -40,7 +44,7 @@ export async function ensureDemo(db: Database, settings: Settings): Promise<Demo
     { id, kind: 'nginxdemo' },
     null,
     (current) => ({
-      spec: ownWish ? { ...nginxdemoSpecSchema.parse(current), hostPort: settings.demoPort } : (current as object),
+      spec: ownWish ? { ...nginxdemoSpecSchema.parse(current), ...spec } : (current as object),
     }),
     context,
   )
@@ -48,6 +52,6 @@ export async function ensureDemo(db: Database, settings: Settings): Promise<Demo
   return demoOf(id, current, 'resource' in kept && kept.resource.paused)
 }
 
-function demoOf(id: string, { hostPort }: NginxdemoSpec, paused: boolean): Demo {
-  return { id, kind: 'nginxdemo', project: platformProject.name, name: demoName, hostPort, paused }
+function demoOf(id: string, { hostPort, host }: NginxdemoSpec, paused: boolean): Demo {
+  return { id, kind: 'nginxdemo', project: platformProject.name, name: demoName, hostPort, host, paused }
 }

@@ -1,62 +1,52 @@
 import type { Database } from '../persistence/database.js'
 import { platformProject } from '../persistence/project.repository.js'
-import { ResourceRepository } from '../persistence/resource.repository.js'
+import { ResourceRepository, type ResourceRow } from '../persistence/resource.repository.js'
 import { ingressDefaults, ingressSpecSchema, type IngressSpec } from '../reconcile/ingress/spec.js'
 import { upActor } from './demo.js'
 
-/** The ingress of this machine as `up` needs it: whom to nudge, and where it listens. */
-export interface LocalIngress {
+/** Where it listens. */
+export interface IngressPorts {
+  httpPort: number
+  httpsPort: number
+}
+
+/** The ingress as `up` needs it: whom to nudge, and where it answers. */
+export interface LocalIngress extends IngressPorts {
   id: string
   kind: 'ingress'
   project: string
   name: string
-  httpPort: number
-  httpsPort: number
+  /** A person or a restore stopped its loop: it is as it is. */
   paused: boolean
 }
 
 const ingressName = 'ingress'
 
 /**
- * Makes sure that this machine has an ingress. `choosePorts` is asked only when there is none yet: once it has ports it
- * keeps them, because clients know them.
+ * Makes sure that the local node has an ingress. Whatever there is already is somebody's wish and stays as it is, also
+ * under another name or in another project; null = its name belongs to something else, and the node has none. The ports
+ * are chosen once, when it is made: clients know them.
  */
-export async function ensureIngress(
-  db: Database,
-  asked: { httpPort: number | undefined; httpsPort: number | undefined },
-  choosePorts: () => Promise<{ httpPort: number; httpsPort: number }>,
-): Promise<LocalIngress> {
-  const resources = new ResourceRepository(db)
+export async function ensureIngress(db: Database, node: string, choosePorts: () => Promise<IngressPorts>): Promise<LocalIngress | null> {
+  const present = await ingressOfNode(db, node)
+  if (present) return present
+  const spec: IngressSpec = ingressSpecSchema.parse({ node, ...(await choosePorts()) })
   const context = { actor: upActor, ability: 'admin', operation: 'ensureIngress', now: new Date() }
-  const found = await db.resource.findFirst({
-    where: { kind: 'ingress', projectId: platformProject.id, deletionRequestedAt: null },
-    orderBy: { createdAt: 'asc' },
-  })
-  if (!found) {
-    const made = await resources.create(
-      { kind: 'ingress', projectId: platformProject.id, name: ingressName, spec: await choosePorts() },
-      context,
-    )
-    if (made.outcome !== 'created') throw new Error(`the ingress could not be made: ${made.outcome}`)
-    return ingressOf(made.resource.id, ingressName, ingressSpecSchema.parse(made.resource.spec), false)
-  }
-  const spec = { ...ingressSpecSchema.parse(found.spec), ...givenOnly(asked) }
-  const kept = await resources.patch({ id: found.id, kind: 'ingress' }, null, () => ({ spec }), context)
-  return ingressOf(found.id, found.name, spec, 'resource' in kept && kept.resource.paused)
+  const resources = new ResourceRepository(db)
+  const draft = { kind: 'ingress', projectId: platformProject.id, name: ingressName, spec } as const
+  const made = await resources.create(draft, context)
+  if (made.outcome === 'created') return localIngress(made.resource, platformProject.name)
+  return made.outcome === 'nameTaken' ? ingressOfNode(db, node) : null
 }
 
-/** Ports that somebody set in the environment are a wish like any other. */
-function givenOnly({
-  httpPort,
-  httpsPort,
-}: {
-  httpPort: number | undefined
-  httpsPort: number | undefined
-}): Partial<IngressSpec> {
-  return { ...(httpPort === undefined ? {} : { httpPort }), ...(httpsPort === undefined ? {} : { httpsPort }) }
+async function ingressOfNode(db: Database, node: string): Promise<LocalIngress | null> {
+  const [row] = await db.$queryRaw<(ResourceRow & { project: string })[]>`
+    SELECT r.*, p.name AS project FROM "Resource" r JOIN "Project" p ON p.id = r."projectId"
+    WHERE r.kind = 'ingress' AND r."deletionRequestedAt" IS NULL AND coalesce(r.spec ->> 'node', ${node}) = ${node} ORDER BY r.id LIMIT 1`
+  return row ? localIngress(row, row.project) : null
 }
 
-function ingressOf(id: string, name: string, spec: IngressSpec, paused: boolean): LocalIngress {
-  const { httpPort = ingressDefaults.httpPort, httpsPort = ingressDefaults.httpsPort } = spec
-  return { id, kind: 'ingress', project: platformProject.name, name, httpPort, httpsPort, paused }
+function localIngress({ id, name, spec, paused }: ResourceRow, project: string): LocalIngress {
+  const { httpPort = ingressDefaults.httpPort, httpsPort = ingressDefaults.httpsPort } = ingressSpecSchema.parse(spec)
+  return { id, kind: 'ingress', project, name, httpPort, httpsPort, paused }
 }

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode'
 import { join } from 'node:path'
 import { ensureDemo, type Demo } from '../bootstrap/demo.js'
-import { ensureIngress, type LocalIngress } from '../bootstrap/ingress.js'
+import { ensureIngress, type IngressPorts, type LocalIngress } from '../bootstrap/ingress.js'
 import { initialise, type Initialised } from '../bootstrap/initialise.js'
 import { openDatabase, type Database } from '../persistence/database.js'
 import { ResourceRepository } from '../persistence/resource.repository.js'
@@ -92,7 +92,7 @@ class Start {
       )
       await tellOtherInstances(docker, made.instance, progress)
       await this.controlPlane(databaseUrl, made)
-      const ingress = await this.ingress(db)
+      const ingress = await this.ingress(db, made.node.name)
       const demo = await this.demo(db)
       progress.say(this.summary(made, demo, ingress))
       await tellRestored(db, progress)
@@ -134,10 +134,14 @@ class Start {
     await supervisor.start(temporalPart(settings, home, binary, log))
   }
 
-  private async ingress(db: Database): Promise<LocalIngress> {
+  private async ingress(db: Database, node: string): Promise<LocalIngress | null> {
     const { settings, progress } = this
     return progress.step('Ingress', async (log) => {
-      const ingress = await ensureIngress(db, settings, () => choosePorts(settings))
+      const ingress = await ensureIngress(db, node, () => choosePorts(settings))
+      if (!ingress) {
+        log('its name belongs to something else, so this node has none: make one with ingressCreate')
+        return null
+      }
       const nudges = await NudgeClient.connect(settings.temporalAddress, settings.temporalNamespace)
       await nudges.nudge(ingress).finally(() => nudges.close())
       if (ingress.paused) log('the ingress is paused: nothing is done about it')
@@ -158,14 +162,14 @@ class Start {
     })
   }
 
-  private summary(made: Initialised, demo: Demo, { httpPort, httpsPort }: LocalIngress): string {
+  private summary(made: Initialised, demo: Demo, ingress: LocalIngress | null): string {
     const { settings, home, progress } = this
     const lines = [
       ['GraphQL', `${apiUrlOf(settings)}/graphql`],
       ['Owner token', made.ownerTokenFile],
       ['Temporal UI', settings.temporalUiUrl],
-      ['Demo', `http://127.0.0.1:${demo.hostPort}, http://demo.localhost${httpPort === 80 ? '' : `:${httpPort}`}`],
-      ['Ingress', `ports ${httpPort} and ${httpsPort}`],
+      ['Demo', [`http://127.0.0.1:${demo.hostPort}`, ...demoUrls(demo, ingress)].join(', ')],
+      ['Ingress', ingress ? `ports ${ingress.httpPort} (HTTP) and ${ingress.httpsPort} (HTTPS)` : 'none'],
       ['Logs', home.runDir],
     ] as const
     return [
@@ -179,7 +183,12 @@ class Start {
   }
 }
 
-async function choosePorts({ httpPort, httpsPort }: Settings): Promise<{ httpPort: number; httpsPort: number }> {
+function demoUrls({ host }: Demo, ingress: LocalIngress | null): string[] {
+  if (!host || !ingress) return []
+  return [`http://${host}${ingress.httpPort === 80 ? '' : `:${ingress.httpPort}`}`]
+}
+
+async function choosePorts({ httpPort, httpsPort }: Settings): Promise<IngressPorts> {
   return { httpPort: httpPort ?? (await firstFreePort([80, 8080])), httpsPort: httpsPort ?? (await firstFreePort([443, 8443])) }
 }
 

@@ -1,3 +1,4 @@
+import { ingressHostPorts, type IngressSpec } from '../reconcile/ingress/spec.js'
 import { hostPortsOverlap, type ApplicationSpec, type HostPort } from '../reconcile/application/spec.js'
 import { canonicalJson } from '../reconcile/hash.js'
 import type { Transaction } from './database.js'
@@ -72,7 +73,7 @@ export async function heldHostPorts(
   wanted: { id: string | null; node: string | undefined; ports: HostPort[] },
 ): Promise<HeldHostPort[]> {
   if (wanted.ports.length === 0) return []
-  await lockUntilCommit(tx, 'host-ports')
+  await lockHostPorts(tx)
   const home = await firstNode(tx)
   const node = wanted.node ?? home
   const held = (await holders(tx, wanted.id, wanted.ports)).filter((h) => (h.node ?? home) === node)
@@ -82,19 +83,42 @@ export async function heldHostPorts(
   })
 }
 
+/** Who changes an ingress does this first: others hold it already when they make ingresses due. */
+export function lockHostPorts(tx: Transaction): Promise<void> {
+  return lockUntilCommit(tx, 'host-ports')
+}
+
+/** The ingress that a node has, or is to have; `node` undefined = the one that joined first. Wants `lockHostPorts`. */
+export async function ingressOf(
+  tx: Transaction,
+  id: string | null,
+  node: string | undefined,
+): Promise<(Holder & { node: string }) | null> {
+  const home = await firstNode(tx)
+  const rows = await tx.$queryRaw<(Holder & { node: string })[]>`
+    SELECT r.kind, r.id, r.name, p.name AS project, coalesce(r.spec ->> 'node', ${home}) AS node
+    FROM "Resource" r JOIN "Project" p ON p.id = r."projectId"
+    WHERE r.kind = 'ingress' AND r.id IS DISTINCT FROM ${id}::text AND coalesce(r.spec ->> 'node', ${home}) = ${node ?? home}
+    ORDER BY r.id LIMIT 1`
+  return rows[0] ?? null
+}
+
 /** Everything that says it has one of these ports, on whatever node and address. */
 async function holders(tx: Transaction, id: string | null, wanted: HostPort[]) {
   const numbers = wanted.map((p) => p.hostPort)
-  return tx.$queryRaw<(Holder & { node: string | null; ports: HostPort[] })[]>`
-    SELECT r.kind, r.id, r.name, p.name AS project, r.spec -> 'placement' ->> 'node' AS node,
-      CASE r.kind WHEN 'application' THEN r.spec -> 'publishedPorts'
+  const rows = await tx.$queryRaw<(Holder & { node: string | null; spec: unknown; ports: HostPort[] })[]>`
+    SELECT r.kind, r.id, r.name, p.name AS project,
+      CASE r.kind WHEN 'ingress' THEN r.spec ->> 'node' ELSE r.spec -> 'placement' ->> 'node' END AS node,
+      CASE r.kind WHEN 'ingress' THEN r.spec END AS spec,
+      CASE r.kind WHEN 'application' THEN r.spec -> 'publishedPorts' WHEN 'ingress' THEN '[]'::jsonb
         ELSE jsonb_build_array(jsonb_build_object('hostPort', r.spec -> 'hostPort')) END AS ports
     FROM "Resource" r JOIN "Project" p ON p.id = r."projectId"
     WHERE r.id IS DISTINCT FROM ${id}::text AND (
-      (r.kind = 'nginxdemo' AND (r.spec ->> 'hostPort')::int = ANY(${numbers}::int[]))
+      r.kind = 'ingress' OR (r.kind = 'nginxdemo' AND (r.spec ->> 'hostPort')::int = ANY(${numbers}::int[]))
       OR (r.kind = 'application' AND EXISTS (
         SELECT 1 FROM jsonb_array_elements(r.spec -> 'publishedPorts') e WHERE (e ->> 'hostPort')::int = ANY(${numbers}::int[]))))
     ORDER BY r.id`
+  return rows.map(({ spec, ...row }) => (row.kind === 'ingress' ? { ...row, ports: ingressHostPorts(spec as IngressSpec) } : row))
 }
 
 /** Name of the node on which everything lives that names none. */

@@ -13,6 +13,8 @@ export interface UnknownReference {
 
 interface SecretReference {
   path: string[]
+  /** The field there that holds the name. */
+  field: string
   secret: string
   version: number | undefined
 }
@@ -20,8 +22,8 @@ interface SecretReference {
 /** How many of what there is are told. */
 const toldMost = 10
 
-export function namesOthers({ secretEnv, files, registryCredential }: ApplicationSpec): boolean {
-  return registryCredential !== undefined || Boolean(secretEnv?.length) || Boolean(files?.some((f) => f.secret !== undefined))
+export function namesOthers(spec: ApplicationSpec): boolean {
+  return spec.registryCredential !== undefined || secretsOf(spec).length > 0
 }
 
 /**
@@ -34,10 +36,23 @@ export async function unknownReferences(tx: Transaction, projectId: string, spec
   return [...(await unknownSecrets(tx, projectId, secretsOf(spec))), ...(await unknownCredential(tx, projectId, spec))]
 }
 
-function secretsOf({ secretEnv = [], files = [] }: ApplicationSpec): SecretReference[] {
-  const inFiles = files.map(({ secret, version }, at) => ({ path: ['files', String(at)], secret, version }))
-  const inEnv = secretEnv.map(({ secret, version }, at) => ({ path: ['secretEnv', String(at)], secret, version }))
-  return [...inEnv, ...inFiles].flatMap(({ secret, ...rest }) => (secret === undefined ? [] : [{ secret, ...rest }]))
+function secretsOf({ secretEnv = [], files = [], domains = [] }: ApplicationSpec): SecretReference[] {
+  const inFiles = files.map(({ secret, version }, at) => ({ path: ['files', String(at)], field: 'secret', secret, version }))
+  const inEnv = secretEnv.map(({ secret, version }, at) => ({
+    path: ['secretEnv', String(at)],
+    field: 'secret',
+    secret,
+    version,
+  }))
+  const inDomains = domains.map(({ certificate }, at) => ({
+    path: ['domains', String(at)],
+    field: 'certificate',
+    secret: certificate,
+    version: undefined,
+  }))
+  return [...inEnv, ...inFiles, ...inDomains].flatMap(({ secret, ...rest }) =>
+    secret === undefined ? [] : [{ secret, ...rest }],
+  )
 }
 
 async function unknownSecrets(tx: Transaction, projectId: string, named: SecretReference[]): Promise<UnknownReference[]> {
@@ -48,9 +63,9 @@ async function unknownSecrets(tx: Transaction, projectId: string, named: SecretR
   })
   const versions = new Map(rows.map((r) => [r.name, r.versions.map((v) => v.version)]))
   const known = named.every((n) => versions.has(n.secret)) ? [] : await someNames((query) => tx.secret.findMany(query), projectId)
-  return named.flatMap(({ path, secret, version }): UnknownReference[] => {
+  return named.flatMap(({ path, field, secret, version }): UnknownReference[] => {
     const there = versions.get(secret)
-    if (!there) return [{ what: 'secret', path: [...path, 'secret'], name: secret, known }]
+    if (!there) return [{ what: 'secret', path: [...path, field], name: secret, known }]
     if (version === undefined || there.includes(version)) return []
     return [{ what: 'version', path: [...path, 'version'], name: secret, known: there.slice(0, toldMost).map(String) }]
   })

@@ -2,8 +2,10 @@ import type { Kind } from '../reconcile/kind.js'
 import { isReconciledKind, reconciledKinds, workflowIdOf } from '../reconcile/kind.js'
 import { canonicalJson } from '../reconcile/hash.js'
 import { restoredPrefix } from '../reconcile/restored.js'
+import { withoutHashes } from '../reconcile/ingress/without-hashes.js'
 import { changesChannel } from './announce.js'
 import type { Database, Transaction } from './database.js'
+import { claimDomains, claimsDomains, type TakenDomain } from './domain-claims.js'
 import { Prisma } from './generated/client.js'
 import { newResourceId } from './id.js'
 import type { DueResource } from './pass-store.js'
@@ -49,16 +51,20 @@ export interface ResourceDraft {
 }
 
 export type CreateResult =
-  | { outcome: 'created'; resource: ResourceRow }
+  /** `due`: whom else to nudge. */
+  | { outcome: 'created'; resource: ResourceRow; due: DueResource[] }
   | { outcome: 'repeated'; resource: ResourceRow }
   | { outcome: 'projectNotFound' }
+  | { outcome: 'domainTaken'; taken: TakenDomain[] }
   | { outcome: 'nameTaken'; holder: { id: string; kind: string } }
   | { outcome: 'keyReused'; operation: string }
   /** The key's first call made it, and it was deleted since. */
   | { outcome: 'goneSince'; id: string }
 
 export type ChangeResult =
-  | { outcome: 'changed'; resource: ResourceRow }
+  /** `due`: whom else to nudge. */
+  | { outcome: 'changed'; resource: ResourceRow; due: DueResource[] }
+  | { outcome: 'domainTaken'; resource: ResourceRow; taken: TakenDomain[] }
   | { outcome: 'unchanged'; resource: ResourceRow }
   | { outcome: 'notFound' }
   | { outcome: 'stale'; resource: ResourceRow }
@@ -117,7 +123,7 @@ export class ResourceRepository {
     return pageOf(rows, first)
   }
 
-  /** Without an idempotency key and a check one statement is the whole transaction. */
+  /** Without an idempotency key, a check and domains one statement is the whole transaction. */
   create(draft: ResourceDraft, context: WriteContext): Promise<CreateResult>
   create<Reason>(
     draft: ResourceDraft,
@@ -129,7 +135,7 @@ export class ResourceRepository {
     context: WriteContext,
     check: CreateCheck<Reason> | null = null,
   ): Promise<CreateResult | Refused<Reason>> {
-    return context.idempotency || check
+    return context.idempotency || check || claimsDomains(draft.kind, draft.spec)
       ? transact<CreateResult | Refused<Reason>>(this.db, (tx) => createResource(tx, draft, context, check))
       : insertResource(this.db, draft, draft.id ?? newResourceId(draft.kind), context)
   }
@@ -143,8 +149,11 @@ export class ResourceRepository {
     expectedGeneration: number | null,
     change: (spec: unknown, resource: ResourceRow, tx: Transaction) => SpecChange<Reason> | Promise<SpecChange<Reason>>,
     context: WriteContext,
+    /** Takes locks that others take before this row's. */
+    prepare?: (tx: Transaction) => Promise<void>,
   ): Promise<ChangeResult | Refused<Reason>> {
     return transact<ChangeResult | Refused<Reason>>(this.db, async (tx) => {
+      await prepare?.(tx)
       const resource = await lock(tx, { id, kind })
       if (!resource) return { outcome: 'notFound' }
       const claim = await claimKey(tx, context, id)
@@ -157,13 +166,16 @@ export class ResourceRepository {
       if ('refused' in changed) refuse({ outcome: 'refused', refused: changed.refused })
       const { spec } = changed
       if (canonicalJson(spec) === canonicalJson(resource.spec)) return unchanged(tx, resource, context)
+      const { taken, due } = await claimDomains(tx, resource, resource.spec, spec, context.now)
+      if (taken.length > 0) refuse({ outcome: 'domainTaken', resource, taken })
       const generation = resource.generation + 1
-      return writeChange(tx, resource, { spec, generation }, context, {
+      const told = {
         reason: 'DesiredChanged',
         message: `generation ${generation} was asked for`,
         before: resource.spec,
         after: spec,
-      })
+      }
+      return writeChange(tx, resource, { spec, generation }, context, told, due)
     })
   }
 
@@ -194,13 +206,11 @@ export class ResourceRepository {
       if (!resource) return { outcome: 'notFound' }
       if (resource.deletionRequestedAt) return unchanged(tx, resource, context)
       if (expectedGeneration !== null && expectedGeneration !== resource.generation) return { outcome: 'stale', resource }
+      // At once, and not when the last of it is gone: the next one may have its domains although its node is away.
+      const { due } = await claimDomains(tx, resource, resource.spec, null, context.now)
       const change = { deletionRequestedAt: context.now, generation: resource.generation + 1, paused: false, pausedReason: null }
-      return writeChange(tx, resource, change, context, {
-        reason: 'DeletionRequested',
-        message: 'its deletion was asked for',
-        before: resource.spec,
-        after: null,
-      })
+      const told = { reason: 'DeletionRequested', message: 'its deletion was asked for', before: resource.spec, after: null }
+      return writeChange(tx, resource, change, context, told, due)
     })
   }
 
@@ -314,7 +324,9 @@ export async function createResource(
   if (refused !== null) refuse({ outcome: 'refused', refused })
   const made = await insertResource(tx, draft, id, context)
   if (made.outcome !== 'created') refuse(made) // so that the key stays free
-  return made
+  const { taken, due } = await claimDomains(tx, made.resource, null, draft.deleting ? null : draft.spec, context.now)
+  if (taken.length > 0) refuse({ outcome: 'domainTaken', taken })
+  return { ...made, due }
 }
 
 /**
@@ -344,7 +356,7 @@ async function insertResource(
       INSERT INTO "Revision" ("resourceId", generation, spec, actor, "createdAt") SELECT id, generation, spec, ${actor}, ${now} FROM made
     ), audit AS (
       INSERT INTO "AuditEntry" (actor, ability, operation, "resourceId", "workflowId", after, outcome, at)
-      SELECT ${actor}, ${ability}, ${operation}, id, ${workflowId}, spec, 'ok', ${now} FROM made
+      SELECT ${actor}, ${ability}, ${operation}, id, ${workflowId}, ${JSON.stringify(withoutHashes(spec))}::jsonb, 'ok', ${now} FROM made
     ), event AS (
       INSERT INTO "Event" ("resourceId", "projectId", severity, reason, message, generation, at)
       SELECT id, "projectId", 'Normal', ${deleting ? 'DeletionRequested' : 'Created'},
@@ -358,7 +370,7 @@ async function insertResource(
       SELECT id, kind FROM "Resource" WHERE ("projectId" = ${projectId} AND name = ${name}) OR id = ${id} LIMIT 1`
     return { outcome: 'nameTaken', holder: holder ?? { id: 'that is just being made or deleted', kind: 'a resource' } }
   }
-  return { outcome: 'created', resource: row as ResourceRow }
+  return { outcome: 'created', resource: row as ResourceRow, due: [] }
 }
 
 /** What a change may set; the rest stays. */
@@ -373,7 +385,8 @@ async function writeChange(
   change: ResourceChange,
   context: WriteContext,
   told: { reason: string; message: string; before: unknown; after: unknown },
-): Promise<{ outcome: 'changed'; resource: ResourceRow }> {
+  due: DueResource[] = [],
+): Promise<{ outcome: 'changed'; resource: ResourceRow; due: DueResource[] }> {
   const { actor, ability, operation, now } = context
   const next = { ...row, ...change }
   const [resource] = await tx.$queryRaw<ResourceRow[]>`
@@ -387,14 +400,14 @@ async function writeChange(
       SELECT id, generation, spec, ${actor}, ${now} FROM written WHERE generation <> ${row.generation}::int
     ), audit AS (
       INSERT INTO "AuditEntry" (actor, ability, operation, "resourceId", "workflowId", before, after, outcome, at)
-      SELECT ${actor}, ${ability}, ${operation}, id, ${workflowOf(row)}, ${jsonText(told.before)}::jsonb, ${jsonText(told.after)}::jsonb, 'ok', ${now} FROM written
+      SELECT ${actor}, ${ability}, ${operation}, id, ${workflowOf(row)}, ${jsonText(withoutHashes(told.before))}::jsonb, ${jsonText(withoutHashes(told.after))}::jsonb, 'ok', ${now} FROM written
     ), event AS (
       INSERT INTO "Event" ("resourceId", "projectId", severity, reason, message, generation, at)
       SELECT id, "projectId", 'Normal', ${told.reason}, ${told.message}, generation, ${now} FROM written
     )
     SELECT written.*, pg_notify(${changesChannel}, id)::text AS told FROM written`
   if (!resource) throw new Error(`${row.id} vanished under its lock`)
-  return { outcome: 'changed', resource }
+  return { outcome: 'changed', resource, due }
 }
 
 async function unchanged(

@@ -18,13 +18,21 @@ export const entriesOf = (column: string): Prisma.Sql =>
     `jsonb_array_elements(coalesce(${column} -> 'secretEnv', '[]'::jsonb) || coalesce(${column} -> 'files', '[]'::jsonb))`,
   )
 
+/** Beside those what domains of a spec name as their certificates. */
+export const specEntriesOf = (column: string): Prisma.Sql =>
+  Prisma.raw(
+    `jsonb_array_elements(coalesce(${column} -> 'secretEnv', '[]'::jsonb) || coalesce(${column} -> 'files', '[]'::jsonb) || coalesce((
+      SELECT jsonb_agg(jsonb_build_object('secret', d -> 'certificate'))
+      FROM jsonb_array_elements(${column} -> 'domains') d WHERE d -> 'certificate' IS NOT NULL), '[]'::jsonb))`,
+  )
+
 /** Specs of applications that are being deleted count no more: nothing new is made of them. */
 export function usesOf(db: Database | Transaction, secretIds: readonly string[]): Promise<SecretUse[]> {
   return db.$queryRaw<SecretUse[]>`
     WITH wanted AS (SELECT id, "projectId", name FROM "Secret" WHERE id = ANY(${[...secretIds]}::text[])),
     named AS (
       SELECT r."projectId", r.id, r.name, NULL::int AS release, entry
-      FROM "Resource" r CROSS JOIN LATERAL ${entriesOf('r.spec')} AS entry
+      FROM "Resource" r CROSS JOIN LATERAL ${specEntriesOf('r.spec')} AS entry
       WHERE r.kind = 'application' AND r."deletionRequestedAt" IS NULL AND r."projectId" IN (SELECT "projectId" FROM wanted)
       UNION ALL
       SELECT r."projectId", r.id, r.name, l.number, entry

@@ -1,4 +1,6 @@
+import { hostsCertifiedBy, type CertifiedHost } from './certificate-secrets.js'
 import type { Database, Transaction } from './database.js'
+import { makeIngressesDue } from './domain-claims.js'
 import { makeDue } from './due-applications.js'
 import { Prisma } from './generated/client.js'
 import { newSecretId } from './id.js'
@@ -13,7 +15,7 @@ import {
   type SealableValue,
   type SealedValue,
 } from './sealed.js'
-import { entriesOf, usesOf, type SecretUse } from './secret-uses.js'
+import { entriesOf, specEntriesOf, usesOf, type SecretUse } from './secret-uses.js'
 import { auditIdle, auditPlain, transact, type WriteContext } from './write.js'
 
 export interface SecretRow {
@@ -85,6 +87,10 @@ export class SecretRepository {
     return usesOf(this.db, secretIds)
   }
 
+  hostsCertifiedBy(projectId: string, name: string): Promise<CertifiedHost[]> {
+    return hostsCertifiedBy(this.db, projectId, name)
+  }
+
   /** Makes a new version, unless the newest one holds this very value: setting twice restarts nothing. */
   set(
     { projectId, name }: { projectId: string; name: string },
@@ -111,7 +117,9 @@ export class SecretRepository {
         select: { version: true },
       })
       await auditPlain(tx, context, id, newest && { name, version: newest.version }, { name, version })
-      return { outcome: 'set', secret, due: await makeDue(tx, projectId, followsNewest(name), createdAt) }
+      const due = await makeDue(tx, projectId, followsNewest(name), createdAt)
+      const isCertificate = (await hostsCertifiedBy(tx, projectId, name)).length > 0
+      return { outcome: 'set', secret, due: isCertificate ? [...due, ...(await makeIngressesDue(tx, createdAt))] : due }
     })
   }
 
@@ -203,7 +211,7 @@ function findRefs(tx: Transaction, resource: string, projectId: string, refs: re
         SELECT 1 FROM "Release" l CROSS JOIN LATERAL ${entriesOf('l.template')} AS entry
         WHERE l."resourceId" = ${resource} AND entry ->> 'secret' = q.secret AND entry ->> 'version' = q.version::text)
       OR EXISTS (
-        SELECT 1 FROM "Resource" r CROSS JOIN LATERAL ${entriesOf('r.spec')} AS entry
+        SELECT 1 FROM "Resource" r CROSS JOIN LATERAL ${specEntriesOf('r.spec')} AS entry
         WHERE r.id = ${resource} AND entry ->> 'secret' = q.secret AND (entry ->> 'version' = q.version::text
           OR (entry ->> 'version' IS NULL AND (v.version IS NULL OR
             v.version = (SELECT max(w.version) FROM "SecretVersion" w WHERE w."secretId" = s.id))))) AS named

@@ -2,6 +2,7 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Int, Mutation, Resolver } from '@nestjs/graphql'
 import { readReleaseOrigin, type ReleaseOrigin } from '../../persistence/application.repository.js'
 import { hostPortText, templateFields, type ApplicationSpec } from '../../reconcile/application/spec.js'
+import { domainKey } from '../../reconcile/ingress/domain.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { expectedGenerationArgument, idArgument, idempotencyKeyArgument } from '../graphql/arguments.js'
 import type { GraphqlContext } from '../graphql/context.js'
@@ -111,7 +112,7 @@ export class ApplicationActionResolver {
 
   @Mutation(() => ApplicationClonePayload, {
     description:
-      'A new application of the same settings. Its volumes are its own and empty. Host ports are left out, because only one application of a node can have them.',
+      'A new application of the same settings. Its volumes are its own and empty. Host ports and domains are left out, because only one application can have them.',
   })
   async applicationClone(
     @Args('id', { type: () => ID, description: 'The application to copy.' }) id: string,
@@ -157,8 +158,12 @@ function isTemplateField(field: string): boolean {
   return templateFields.some((f) => f === field)
 }
 
-function cloned({ publishedPorts, restartNonce: _, ...spec }: ApplicationSpec): { spec: ApplicationSpec; leftOut: string[] } {
-  return { spec, leftOut: (publishedPorts ?? []).map((port) => `host port ${hostPortText(port)}`) }
+function cloned({ publishedPorts = [], domains = [], restartNonce: _, ...spec }: ApplicationSpec): {
+  spec: ApplicationSpec
+  leftOut: string[]
+} {
+  const ports = publishedPorts.map((port) => `host port ${hostPortText(port)}`)
+  return { spec, leftOut: [...ports, ...domains.map((domain) => `domain ${domainKey(domain).replace(/\/$/, '')}`)] }
 }
 
 /** A clone has no input: what a create calls input.name is its argument name. */

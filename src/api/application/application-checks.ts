@@ -3,6 +3,7 @@ import { applicationSpecSchema, type ApplicationSpec } from '../../reconcile/app
 import { canonicalJson } from '../../reconcile/hash.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { may, type Actor } from '../auth/actor.js'
+import { hashPasswords, withKeptHashes } from '../domain/passwords.js'
 import { withoutNulls } from '../graphql/patch.js'
 import { invalidErrors, type UserErrorValue } from '../graphql/user-error.js'
 import { heldMessage } from '../resource/held-port.js'
@@ -12,13 +13,17 @@ import type { ApplicationCode } from './application.payload.js'
 export type ApplicationError = UserErrorValue<ApplicationCode>
 
 /** A create's input as a spec, or what is wrong with it. */
-export function checkCreate(input: ApplicationCreateInput): {
+export async function checkCreate(input: ApplicationCreateInput): Promise<{
   spec: ApplicationSpec | null
   errors: UserErrorValue<'INVALID'>[]
-} {
+}> {
   const { projectId: _, name, ...given } = input
   const checkedName = nameSchema.safeParse(name)
-  const spec = applicationSpecSchema.safeParse(withoutNulls(given))
+  const hashed = await hashPasswords(given, ['input'])
+  const kept = withKeptHashes(hashed.input, [], ['input'])
+  const passwordErrors = hashed.errors.length > 0 ? hashed.errors : kept.errors
+  if (passwordErrors.length > 0) return { spec: null, errors: passwordErrors }
+  const spec = applicationSpecSchema.safeParse(withoutNulls(kept.input))
   const errors = [
     ...(checkedName.success ? [] : invalidErrors(checkedName.error, ['input', 'name'])),
     ...(spec.success ? [] : invalidErrors(spec.error, ['input'])),

@@ -4,6 +4,7 @@ import { GraphQLError } from 'graphql'
 import type { ResourceRow } from '../../persistence/resource.repository.js'
 import { applicationSpecSchema } from '../../reconcile/application/spec.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import { hashPasswords } from '../domain/passwords.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { invalidErrors } from '../graphql/user-error.js'
 import { checkCreate, onArgument, type ApplicationError } from './application-checks.js'
@@ -62,7 +63,7 @@ export class ApplicationPlanResolver {
 type Asked = { request: PreviewRequest } | { errors: ApplicationError[] }
 
 async function newOne(input: ApplicationCreateInput, { loaders }: GraphqlContext): Promise<Asked> {
-  const { spec, errors } = checkCreate(input)
+  const { spec, errors } = await checkCreate(input)
   const project = await loaders.project.load(input.projectId)
   const all: ApplicationError[] = [...errors]
   if (!project)
@@ -80,9 +81,10 @@ async function existing(
   if (row?.kind !== 'application')
     return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
   const { name, ...patch } = changes ?? {}
-  const changed = patchOf(name, patch)(row.spec, row)
-  if ('refused' in changed)
-    return { errors: changed.refused.map(inChanges) }
+  const hashed = await hashPasswords(patch, ['changes'])
+  if (hashed.errors.length > 0) return { errors: hashed.errors }
+  const changed = patchOf(name, hashed.input)(row.spec, row)
+  if ('refused' in changed) return { errors: changed.refused.map(inChanges) }
   const spec = applicationSpecSchema.safeParse(changed.spec)
   if (!spec.success) return { errors: invalidErrors(spec.error, ['changes']) }
   const project = await loaders.project.load(row.projectId)

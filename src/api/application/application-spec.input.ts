@@ -1,4 +1,5 @@
 import { Field, Float, ID, InputType, Int } from '@nestjs/graphql'
+import { DomainInput } from '../domain/domain.input.js'
 import { Protocol, PullPolicy, Strategy, told } from './application-spec.model.js'
 
 @InputType({ description: 'One environment variable, passed on byte for byte: nothing in it is expanded or unquoted.' })
@@ -257,6 +258,9 @@ export abstract class ApplicationSpecInput {
     description: 'Longest time that open connections keep an old replica alive, 30 when not given.',
   })
   drainSeconds?: number | null
+
+  @Field(() => [DomainInput], { nullable: true, description: `${told.domains} The list is replaced as a whole.` })
+  domains?: DomainInput[] | null
 
   @Field(() => PlacementInput, {
     nullable: true,

@@ -1,4 +1,5 @@
 import { Field, Float, Int, ObjectType, registerEnumType } from '@nestjs/graphql'
+import { DomainSpec } from '../domain/domain-spec.model.js'
 import { applicationDefaults, memoryBytesLeast } from '../../reconcile/application/spec.js'
 
 /** Names of GraphQL for the spec's words. */
@@ -63,6 +64,7 @@ export const told = {
   secretEnv: 'Environment variables from secrets of the project; they win over env.',
   publishedPorts:
     'Ports of the node that lead to the container. With one, only a single replica can run, and releases are recreated.',
+  domains: 'Hosts that ingress serves it under.',
   preDeploy: 'Runs once for each release, with its image and settings, before anything is switched to it.',
 } as const
 
@@ -326,4 +328,7 @@ export class ApplicationSpec extends TemplateFields {
 
   @Field(() => Int, { nullable: true, description: 'null = 30.' })
   drainSeconds!: number | null
+
+  @Field(() => [DomainSpec], { nullable: true, description: told.domains })
+  domains!: DomainSpec[] | null
 }

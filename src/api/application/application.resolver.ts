@@ -5,6 +5,7 @@ import { ResourceRepository, type ResourceRow, type SpecChange } from '../../per
 import { applicationDefaults, type ApplicationSpec } from '../../reconcile/application/spec.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { expectedGenerationArgument, idArgument, idempotencyKeyArgument } from '../graphql/arguments.js'
+import { hashPasswords, withKeptHashes, withoutPasswords } from '../domain/passwords.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, nameCursor, numberCursor } from '../graphql/cursor.js'
@@ -50,12 +51,13 @@ export class ApplicationResolver {
     @Args('idempotencyKey', idempotencyKeyArgument) key: string | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    const { spec, errors } = checkCreate(input)
+    const { spec, errors } = await checkCreate(input)
     const userErrors: ApplicationError[] = [...keyErrors(key), ...errors]
     if (spec) userErrors.push(...(await this.placementErrors(spec)))
     if (userErrors.length > 0 || !spec) return { application: null, userErrors }
     const { projectId, name } = input
-    return this.writer.create({ operation: 'applicationCreate', projectId, name, spec, key, input, argument: 'input' }, context)
+    const asked = { operation: 'applicationCreate', projectId, name, spec, key, argument: 'input' }
+    return this.writer.create({ ...asked, input: withoutPasswords(input) }, context)
   }
 
   @Mutation(() => ApplicationPayload, {
@@ -70,7 +72,9 @@ export class ApplicationResolver {
     const { name, ...patch } = input
     const abilityErrors = imageOnlyErrors(patch, context.actor)
     if (abilityErrors.length > 0) return { application: null, userErrors: abilityErrors }
-    const change = patchOf(name, patch)
+    const hashed = await hashPasswords(patch, ['input'])
+    if (hashed.errors.length > 0) return { application: null, userErrors: hashed.errors }
+    const change = patchOf(name, hashed.input)
     return this.writer.change({ operation: 'applicationUpdate', id, expectedGeneration, argument: 'input', change }, context)
   }
 
@@ -142,6 +146,7 @@ export function patchOf(name: string | null | undefined, patch: Omit<Application
           },
         ],
       }
-    return { spec: merged(current, patch) as object }
+    const kept = withKeptHashes(patch, (current as ApplicationSpec).domains ?? [], ['input'])
+    return kept.errors.length > 0 ? { refused: kept.errors } : { spec: merged(current, kept.input) as object }
   }
 }

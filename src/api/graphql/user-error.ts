@@ -62,6 +62,7 @@ export const sharedCodes = {
   NOT_FOUND: 'There is nothing with this id.',
   NAME_TAKEN: 'Another resource has this name already.',
   PROJECT_NOT_FOUND: 'There is no project with this id.',
+  DOMAIN_TAKEN: 'Something else has this host and path; the message names it.',
   HOST_PORT_TAKEN: 'Something else on the node has this host port.',
   STALE_GENERATION: 'Somebody else changed it since: the expected generation is not the current one.',
   BEING_DELETED: 'It is being deleted and takes no changes any more.',

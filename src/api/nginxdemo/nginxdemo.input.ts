@@ -13,6 +13,9 @@ export class NginxdemoCreateInput {
 
   @Field(() => Int, { description: 'Port on 127.0.0.1 of its node, 1 to 65535.' })
   hostPort!: number
+
+  @Field(() => String, { nullable: true, description: 'Host under which ingress serves it, without TLS; none when not given.' })
+  host?: string | null
 }
 
 @InputType({ description: 'A change: what is absent stays as it is, null goes back to the default.' })
@@ -25,4 +28,7 @@ export class NginxdemoUpdateInput {
 
   @Field(() => Int, { nullable: true, description: 'Port on 127.0.0.1 of its node. Has no default, so null is refused.' })
   hostPort?: number | null
+
+  @Field(() => String, { nullable: true, description: 'Host under which ingress serves it, without TLS; null = none.' })
+  host?: string | null
 }

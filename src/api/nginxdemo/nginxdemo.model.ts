@@ -9,6 +9,9 @@ export class NginxdemoSpec {
 
   @Field(() => Int, { description: 'Port on 127.0.0.1 of its node.' })
   hostPort!: number
+
+  @Field(() => String, { nullable: true, description: 'Host under which ingress serves it, without TLS; null = none.' })
+  host!: string | null
 }
 
 @ObjectType({ implements: () => Reconciled, description: 'The smallest kind: keeps one nginx container running.' })

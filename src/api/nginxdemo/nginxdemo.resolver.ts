@@ -2,6 +2,7 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Mutation, Query, Resolver } from '@nestjs/graphql'
 import { heldHostPorts } from '../../persistence/application-claims.js'
 import type { Transaction } from '../../persistence/database.js'
+import type { DueResource } from '../../persistence/pass-store.js'
 import { ResourceRepository, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { nginxdemoSpecSchema, type NginxdemoSpec } from '../../reconcile/nginxdemo/spec.js'
@@ -70,7 +71,7 @@ export class NginxdemoResolver {
     )
     if (made.outcome === 'refused') return { nginxdemo: null, userErrors: made.refused }
     if (!('resource' in made)) return { nginxdemo: null, userErrors: createErrors(made, input) }
-    if (made.outcome === 'created') await this.nudge(made.resource, context)
+    if (made.outcome === 'created') await this.nudge(made, context)
     return { nginxdemo: made.resource, userErrors: [] }
   }
 
@@ -86,7 +87,7 @@ export class NginxdemoResolver {
     if (result.outcome === 'refused') return { nginxdemo: await context.loaders.resource.load(id), userErrors: result.refused }
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { nginxdemo: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    if (result.outcome === 'changed') await this.nudge(result.resource, context)
+    if (result.outcome === 'changed') await this.nudge(result, context)
     return { nginxdemo: result.resource, userErrors: [] }
   }
 
@@ -100,13 +101,17 @@ export class NginxdemoResolver {
     const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write)
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { nginxdemo: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    await this.nudge(result.resource, context)
+    await this.nudge({ due: [], ...result }, context)
     return { nginxdemo: result.resource, userErrors: [] }
   }
 
-  private async nudge(row: ResourceRow, { loaders }: GraphqlContext): Promise<void> {
-    const project = await loaders.project.load(row.projectId)
-    this.nudger.soon({ id: row.id, kind, project: project?.name ?? '', name: row.name })
+  private async nudge(
+    { resource, due }: { resource: ResourceRow; due: readonly DueResource[] },
+    { loaders }: GraphqlContext,
+  ): Promise<void> {
+    const project = await loaders.project.load(resource.projectId)
+    this.nudger.soon({ id: resource.id, kind, project: project?.name ?? '', name: resource.name })
+    this.nudger.allSoon(due)
   }
 }
 

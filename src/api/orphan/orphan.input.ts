@@ -25,4 +25,10 @@ export class OrphanAdoptInput {
 
   @Field(() => Int, { nullable: true, description: 'Port on 127.0.0.1; needed for an nginxdemo.' })
   hostPort?: number | null
+
+  @Field(() => Int, { nullable: true, description: "An ingress's port for HTTP; 80 when not given." })
+  httpPort?: number | null
+
+  @Field(() => Int, { nullable: true, description: "An ingress's port for HTTPS; 443 when not given." })
+  httpsPort?: number | null
 }

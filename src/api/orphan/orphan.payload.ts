@@ -7,6 +7,7 @@ export const orphanCodes = {
   NOT_FOUND: 'There is no such orphan.',
   KIND_UNKNOWN: 'This Evenkeel does not know the kind of these containers.',
   NAME_TAKEN: sharedCodes.NAME_TAKEN,
+  DOMAIN_TAKEN: sharedCodes.DOMAIN_TAKEN,
   PROJECT_NOT_FOUND: sharedCodes.PROJECT_NOT_FOUND,
 } as const
 export const OrphanUserError = userErrorOf('Orphan', orphanCodes)

@@ -4,6 +4,7 @@ import { OrphanRepository, type OrphanResult, type OrphanRow } from '../../persi
 import { platformProject } from '../../persistence/project.repository.js'
 import { ResourceRepository, type ResourceDraft } from '../../persistence/resource.repository.js'
 import { applicationSpecSchema } from '../../reconcile/application/spec.js'
+import { ingressSpecSchema } from '../../reconcile/ingress/spec.js'
 import { isReconciledKind, type ReconciledKind } from '../../reconcile/kind.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { nginxdemoSpecSchema } from '../../reconcile/nginxdemo/spec.js'
@@ -11,6 +12,7 @@ import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, orphanCursor } from '../graphql/cursor.js'
+import { withoutNulls } from '../graphql/patch.js'
 import { invalidErrors, type UserErrorValue } from '../graphql/user-error.js'
 import { writeContext } from '../graphql/write-context.js'
 import { Nudger } from '../nudge/nudger.service.js'
@@ -62,7 +64,9 @@ export class OrphanResolver {
       spec: spec.data,
       paused: { reason: 'adopted from an orphan: resume it when its plan is right' },
     }
-    return this.answer(await this.take('orphanAdopt', found, draft, context), input)
+    const result = await this.take('orphanAdopt', found, draft, context)
+    if (result.outcome === 'created') this.nudger.allSoon(result.due)
+    return this.answer(result, input)
   }
 
   @Mutation(() => OrphanPayload, {
@@ -121,7 +125,7 @@ export class OrphanResolver {
     if (result.outcome === 'orphanNotFound')
       return { resource: null, userErrors: [{ field: ['orphan'], message: 'the orphan is gone by now', code: 'NOT_FOUND' }] }
     const errors = createErrors(result, input).flatMap(({ code, ...told }): OrphanError[] =>
-      code === 'NAME_TAKEN' || code === 'PROJECT_NOT_FOUND' ? [{ ...told, code }] : [],
+      code === 'NAME_TAKEN' || code === 'DOMAIN_TAKEN' || code === 'PROJECT_NOT_FOUND' ? [{ ...told, code }] : [],
     )
     return { resource: null, userErrors: errors }
   }
@@ -132,12 +136,17 @@ interface Found extends Omit<OrphanRow, 'kind'> {
   nodeName: string
 }
 
-function adoptedSpec({ kind, containers, nodeName }: Found, { image, hostPort }: OrphanAdoptInput) {
-  return kind === 'application'
-    ? applicationSpecSchema.safeParse({
+function adoptedSpec({ kind, containers, nodeName }: Found, { image, hostPort, httpPort, httpsPort }: OrphanAdoptInput) {
+  switch (kind) {
+    case 'application':
+      return applicationSpecSchema.safeParse({
         image: image ?? undefined,
         replicas: Math.min(100, containers.length),
         placement: { node: nodeName },
       })
-    : nginxdemoSpecSchema.safeParse({ hostPort: hostPort ?? undefined, ...(image ? { image } : {}) })
+    case 'ingress':
+      return ingressSpecSchema.safeParse(withoutNulls({ image, node: nodeName, httpPort, httpsPort }))
+    case 'nginxdemo':
+      return nginxdemoSpecSchema.safeParse({ hostPort: hostPort ?? undefined, ...(image ? { image } : {}) })
+  }
 }

@@ -8,6 +8,7 @@ const first = [
   '  viewer { name abilities }',
   '  nodes { nodes { id name conditions { type status reason message } } }',
   '  nginxdemos { nodes { id name spec { hostPort } conditions { type status reason message } } }',
+  '  ingresses { nodes { id name spec { node httpPort httpsPort } conditions { type status reason message } } }',
   '}',
 ].join('\n')
 const kept = { get: (key) => sessionStorage.getItem('evenkeel.' + key), set: (key, value) => sessionStorage.setItem('evenkeel.' + key, value) }

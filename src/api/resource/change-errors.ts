@@ -1,9 +1,10 @@
+import type { TakenDomain } from '../../persistence/domain-claims.js'
 import type { ChangeResult, CreateResult, ResourceRow } from '../../persistence/resource.repository.js'
 import type { UserErrorValue } from '../graphql/user-error.js'
 import { goneSinceError, keyReusedError } from '../graphql/write-context.js'
 
-type CreateCode = 'PROJECT_NOT_FOUND' | 'NAME_TAKEN' | 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_RESULT_GONE'
-type ChangeCode = 'NOT_FOUND' | 'STALE_GENERATION' | 'BEING_DELETED' | 'IDEMPOTENCY_KEY_REUSED'
+type CreateCode = 'DOMAIN_TAKEN' | 'PROJECT_NOT_FOUND' | 'NAME_TAKEN' | 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_RESULT_GONE'
+type ChangeCode = 'DOMAIN_TAKEN' | 'NOT_FOUND' | 'STALE_GENERATION' | 'BEING_DELETED' | 'IDEMPOTENCY_KEY_REUSED'
 
 /** What a create that made nothing tells its caller. */
 export function createErrors(
@@ -21,6 +22,8 @@ export function createErrors(
           code: 'NAME_TAKEN',
         },
       ]
+    case 'domainTaken':
+      return domainErrors(result.taken)
     case 'keyReused':
       return [keyReusedError(result.operation)]
     case 'goneSince':
@@ -47,7 +50,18 @@ export function changeErrors(
       ]
     case 'deleting':
       return [{ field: ['id'], message: 'it is being deleted and takes no changes any more', code: 'BEING_DELETED' }]
+    case 'domainTaken':
+      return domainErrors(result.taken)
     case 'keyReused':
       return [keyReusedError(result.operation)]
   }
+}
+
+/** Whoever may write may read as well, and so be told who has it. */
+function domainErrors(taken: readonly TakenDomain[]): UserErrorValue<'DOMAIN_TAKEN'>[] {
+  return taken.map(({ path, domain, holder }) => ({
+    field: ['input', ...path],
+    message: `${domain.host}${domain.path === '/' ? '' : domain.path} is served by ${holder.kind} ${holder.project}/${holder.name} (${holder.id}): take it away there first, or choose another host or path`,
+    code: 'DOMAIN_TAKEN',
+  }))
 }

@@ -8,6 +8,7 @@ export const secretCodes = {
   PROJECT_NOT_FOUND: sharedCodes.PROJECT_NOT_FOUND,
   VERSION_NOT_FOUND: 'The secret has no such version.',
   NEWEST_VERSION: 'The newest version stays for as long as the secret does: set another one first.',
+  CERTIFICATE_UNFIT: 'An application serves a host with this secret, and the new value cannot; the message says why.',
   SECRET_IN_USE: 'An application names it, or a release that still has replicas runs with it; the message says which.',
 } as const
 export const SecretUserError = userErrorOf('Secret', secretCodes)

@@ -4,6 +4,7 @@ import { SecretRepository, type SecretRow, type SecretVersionRow } from '../../p
 import type { SecretUse as Use } from '../../persistence/secret-uses.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import { certificateFault } from '../domain/certificate-check.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, projectCursor } from '../graphql/cursor.js'
@@ -52,6 +53,8 @@ export class SecretResolver {
         ...(checkedName.success ? [] : invalidErrors(checkedName.error, ['input', 'name'])),
         ...('errors' in value ? value.errors : []),
       ])
+    const unfit = await this.certificateErrors(projectId, name, value.bytes, given.value == null ? 'valueBase64' : 'value')
+    if (unfit.length > 0) return refused(unfit)
     const write = writeContext('secretSet', actor, this.options.clock())
     const result = await this.vault.sealing(() => this.secrets.set({ projectId, name }, this.vault.sealable(value.bytes), write))
     if (result.outcome === 'projectNotFound')
@@ -101,6 +104,17 @@ export class SecretResolver {
       case 'inUse':
         return refused([inUse(['version'], result.uses)])
     }
+  }
+
+  /** What would break a host that is served well. Not under a lock: a domain that is just added is told by its conditions. */
+  private async certificateErrors(projectId: string, name: string, value: Buffer, field: string): Promise<SecretError[]> {
+    const hosts = await this.secrets.hostsCertifiedBy(projectId, name)
+    return hosts.flatMap(({ host, application }): SecretError[] => {
+      const fault = certificateFault(value.toString('utf8'), host, this.options.clock())
+      if (fault === null) return []
+      const message = `it is the certificate of ${host} of application ${application}, and cannot be with this value: ${fault}`
+      return [{ field: ['input', field], message, code: 'CERTIFICATE_UNFIT' }]
+    })
   }
 
   @ResolveField(() => [SecretVersion], { description: 'Its versions, newest first.' })

@@ -54,6 +54,17 @@ export const ingressDefaults = {
   acmeDirectory: 'https://acme-v02.api.letsencrypt.org/directory',
 } as const
 
+/** What it listens on: every address of its node. HTTP/3 is UDP. */
+export function ingressHostPorts({ httpPort, httpsPort, http3 }: IngressSpec) {
+  const hostAddress = '0.0.0.0'
+  const https = httpsPort ?? ingressDefaults.httpsPort
+  return [
+    { hostPort: httpPort ?? ingressDefaults.httpPort, hostAddress },
+    { hostPort: https, hostAddress },
+    ...(http3 === false ? [] : [{ hostPort: https, hostAddress, protocol: 'udp' as const }]),
+  ]
+}
+
 /** Something that has domains, as its own row says it. */
 export interface IngressTarget {
   /** Id of the application, and name of its endpoint files. */

@@ -1,0 +1,308 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startApi, type ApiUnderTest } from './api-under-test.js'
+
+let api: ApiUnderTest
+let projectId: string
+let otherProjectId: string
+let ingressId: string
+let numbers = 0
+
+const project = async (name: string): Promise<string> =>
+  (await api.graphql(`mutation ($name: String!) { projectCreate(input: { name: $name }) { project { id } } }`, { name })).data
+    .projectCreate.project.id
+
+beforeAll(async () => {
+  api = await startApi()
+  projectId = await project('shop')
+  otherProjectId = await project('blog')
+  const made = await api.graphql(
+    `mutation ($input: IngressCreateInput!) { ingressCreate(input: $input) { ingress { id } userErrors { message } } }`,
+    { input: { projectId, name: 'door' } },
+  )
+  ingressId = made.data.ingressCreate.ingress.id
+})
+afterAll(() => api?.stop())
+beforeEach(async () => {
+  await api.db.resource.update({ where: { id: ingressId }, data: { nextPassDueAt: null } })
+  api.nudges.nudged.length = 0
+})
+
+const payload =
+  'application { id generation spec { domains { host path tls basicAuth { username } } } } userErrors { field message code }'
+const create = async (input: object) =>
+  (
+    await api.graphql(`mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input) { ${payload} } }`, {
+      input: { projectId, name: `app-${numbers++}`, image: 'nginx', ports: [80], ...input },
+    })
+  ).data.applicationCreate
+
+const update = async (id: string, input: object, expectedGeneration: number | null = null) =>
+  (
+    await api.graphql(
+      `mutation ($id: ID!, $input: ApplicationUpdateInput!, $expectedGeneration: Int) {
+        applicationUpdate(id: $id, input: $input, expectedGeneration: $expectedGeneration) { ${payload} } }`,
+      { id, input, expectedGeneration },
+    )
+  ).data.applicationUpdate
+
+const act = async (call: string) => {
+  const { data, errors } = await api.graphql(
+    `mutation { answer: ${call} { application { id } userErrors { field message code } } }`,
+  )
+  expect(errors).toEqual([])
+  return data.answer
+}
+
+const fresh = async (input: object): Promise<string> => {
+  const { application, userErrors } = await create(input)
+  expect(userErrors).toEqual([])
+  return application.id
+}
+
+const claims = (id: string) => api.db.domain.findMany({ where: { resourceId: id }, orderBy: [{ host: 'asc' }, { path: 'asc' }] })
+const hostsOf = async (id: string) => (await claims(id)).map((d) => `${d.host}${d.path}`)
+const isIngressDue = async () => (await api.db.resource.findUniqueOrThrow({ where: { id: ingressId } })).nextPassDueAt !== null
+const ingressNudges = () => api.nudges.nudged.filter((n) => n.id === ingressId).length
+
+describe('claims', () => {
+  it('create -> claimed in the canonical form, and the ingress is due and nudged', async () => {
+    const id = await fresh({ domains: [{ host: 'Shop.Example.test.' }, { host: 'shop.example.test', path: '/api' }] })
+    expect(await hostsOf(id)).toEqual(['shop.example.test/', 'shop.example.test/api'])
+    expect(await isIngressDue()).toBe(true)
+    await expect.poll(ingressNudges).toBe(1)
+  })
+
+  it('update -> rows that vanish go, new ones come, changed ones keep what ingress told, the others stay untouched', async () => {
+    const id = await fresh({ domains: ['stay', 'change', 'go'].map((host) => ({ host: `${host}.up.test` })) })
+    const long = new Date('2026-01-01')
+    await api.db.domain.updateMany({ where: { resourceId: id }, data: { changedAt: long, routed: true, reason: 'Routed' } })
+    const { userErrors } = await update(id, {
+      domains: [{ host: 'new.up.test' }, { host: 'stay.up.test' }, { host: 'change.up.test', compression: true }],
+    })
+    expect(userErrors).toEqual([])
+    const [change, made, stay] = await claims(id)
+    expect([change?.host, made?.host, stay?.host]).toEqual(['change.up.test', 'new.up.test', 'stay.up.test'])
+    expect(change).toMatchObject({ routed: true, reason: 'Routed' })
+    expect(change?.changedAt).not.toEqual(long)
+    expect(made).toMatchObject({ routed: false, reason: 'Pending' })
+    expect(stay).toMatchObject({ routed: true, changedAt: long })
+  })
+
+  it.each(['a.taken.test', 'A.TAKEN.test'])(
+    'a host that somebody has, as %s -> a userError that names the holder, and nothing is written',
+    async (host) => {
+      const [holder] = await api.db.domain.findMany({ where: { host: 'a.taken.test' } })
+      const first = holder?.resourceId ?? (await fresh({ domains: [{ host: 'a.taken.test' }] }))
+      const { name } = await api.db.resource.findUniqueOrThrow({ where: { id: first } })
+      const before = await api.db.domain.count()
+      const { application, userErrors } = await create({
+        projectId: otherProjectId,
+        domains: [{ host: 'b.taken.test' }, { host }],
+      })
+      expect(application).toBeNull()
+      expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'host'], code: 'DOMAIN_TAKEN' }])
+      expect(userErrors[0].message).toContain(`shop/${name}`)
+      expect(await api.db.domain.count()).toBe(before)
+    },
+  )
+
+  it('a host that somebody has, in an update -> refused, and the old claims stay', async () => {
+    await fresh({ domains: [{ host: 'held.test' }] })
+    const id = await fresh({ domains: [{ host: 'mine.test' }] })
+    const { userErrors } = await update(id, { domains: [{ host: 'held.test' }] })
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '0', 'host'], code: 'DOMAIN_TAKEN' }])
+    expect(await hostsOf(id)).toEqual(['mine.test/'])
+  })
+
+  it('another path of a host that somebody has -> claimed', async () => {
+    await fresh({ domains: [{ host: 'paths.test' }] })
+    expect(await hostsOf(await fresh({ domains: [{ host: 'paths.test', path: '/b' }] }))).toEqual(['paths.test/b'])
+  })
+
+  it('stale expectedGeneration -> refused, and the claims stay', async () => {
+    const id = await fresh({ domains: [{ host: 'stale.test' }] })
+    const { userErrors } = await update(id, { domains: null }, 7)
+    expect(userErrors).toMatchObject([{ field: ['expectedGeneration'], code: 'STALE_GENERATION' }])
+    expect(await hostsOf(id)).toEqual(['stale.test/'])
+  })
+
+  it('deletion asked for -> given back at once: the next application may have it', async () => {
+    const id = await fresh({ domains: [{ host: 'next.test' }] })
+    expect((await act(`applicationDelete(id: "${id}")`)).userErrors).toEqual([])
+    expect(await hostsOf(id)).toEqual([])
+    expect(await hostsOf(await fresh({ domains: [{ host: 'next.test' }] }))).toEqual(['next.test/'])
+    await expect.poll(ingressNudges).toBe(3)
+  })
+
+  it('suspend, resume, scale, restart, a new image -> neither claims nor ingress are touched', async () => {
+    const id = await fresh({ domains: [{ host: 'calm.test' }] })
+    await api.db.resource.update({ where: { id: ingressId }, data: { nextPassDueAt: null } })
+    const before = await claims(id)
+    for (const call of [
+      'applicationSuspend(id: $)',
+      'applicationResume(id: $)',
+      'applicationScale(id: $, replicas: 2)',
+      'applicationRestart(id: $)',
+    ])
+      expect((await act(call.replace('$', `"${id}"`))).userErrors).toEqual([])
+    expect((await update(id, { image: 'nginx:1.29' })).userErrors).toEqual([])
+    expect(await claims(id)).toEqual(before)
+    expect(await isIngressDue()).toBe(false)
+  })
+
+  it.each([{ ports: [81, 80] }, { placement: { node: 'test-host' } }])(
+    '%j of an application with domains -> the ingress is due',
+    async (change) => {
+      const id = await fresh({ domains: [{ host: `renders-${numbers}.test` }] })
+      await api.db.resource.update({ where: { id: ingressId }, data: { nextPassDueAt: null } })
+      expect((await update(id, change)).userErrors).toEqual([])
+      expect(await isIngressDue()).toBe(true)
+    },
+  )
+
+  it('a clone -> does not take the domains along, and says so', async () => {
+    const id = await fresh({ domains: [{ host: 'source.test' }, { host: 'source.test', path: '/b' }] })
+    const { data } = await api.graphql(
+      `mutation ($id: ID!) { applicationClone(id: $id, name: "copy") { application { id spec { domains { host } } } leftOut userErrors { code } } }`,
+      { id },
+    )
+    expect(data.applicationClone).toMatchObject({ leftOut: ['domain source.test', 'domain source.test/b'], userErrors: [] })
+    expect(data.applicationClone.application.spec.domains).toBeNull()
+    expect(await hostsOf(data.applicationClone.application.id)).toEqual([])
+  })
+
+  it('the same host at one instant -> one of them has it', async () => {
+    const all = await Promise.all(Array.from({ length: 2 }, () => create({ domains: [{ host: 'race.test' }] })))
+    expect(all.map((a) => a.userErrors.map((e: { code: string }) => e.code)).toSorted()).toEqual([[], ['DOMAIN_TAKEN']])
+    expect(await api.db.domain.count({ where: { host: 'race.test' } })).toBe(1)
+  })
+
+  it('twenty applications at one instant -> each has its own', async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, (_, n) => create({ domains: [{ host: `crowd-${n}.test` }] })))
+    expect(all.flatMap((a) => a.userErrors)).toEqual([])
+    expect(await api.db.domain.count({ where: { host: { startsWith: 'crowd-' } } })).toBe(20)
+  })
+
+  it('two that swap their hosts at one instant, again and again -> no deadlock', async () => {
+    const ids = [await fresh({ domains: [{ host: 'swap-0.test' }] }), await fresh({ domains: [{ host: 'swap-1.test' }] })]
+    for (let round = 0; round < 5; round++) {
+      const answers = await Promise.all(ids.map((id, n) => update(id, { domains: [{ host: `swap-${(n + round) % 2}.test` }] })))
+      for (const { userErrors } of answers) for (const { code } of userErrors) expect(code).toBe('DOMAIN_TAKEN')
+    }
+  })
+})
+
+describe('nginxdemo', () => {
+  const demo = async (input: object) =>
+    (
+      await api.graphql(
+        `mutation ($input: NginxdemoCreateInput!) { nginxdemoCreate(input: $input) { nginxdemo { id spec { host } } userErrors { field code } } }`,
+        { input: { projectId, name: `demo-${numbers++}`, hostPort: 20_000 + numbers, ...input } },
+      )
+    ).data.nginxdemoCreate
+
+  it('its host -> claimed, changed and given back', async () => {
+    const { nginxdemo, userErrors } = await demo({ host: 'Demo.test' })
+    expect(userErrors).toEqual([])
+    expect(nginxdemo.spec.host).toBe('demo.test')
+    expect(await hostsOf(nginxdemo.id)).toEqual(['demo.test/'])
+    const { data } = await api.graphql(
+      `mutation ($id: ID!) { nginxdemoUpdate(id: $id, input: { host: "demo2.test" }) { userErrors { code } } }`,
+      { id: nginxdemo.id },
+    )
+    expect(data.nginxdemoUpdate.userErrors).toEqual([])
+    expect(await hostsOf(nginxdemo.id)).toEqual(['demo2.test/'])
+    await api.graphql(`mutation ($id: ID!) { nginxdemoDelete(id: $id) { userErrors { code } } }`, { id: nginxdemo.id })
+    expect(await hostsOf(nginxdemo.id)).toEqual([])
+  })
+
+  it('a host that an application has -> refused', async () => {
+    await fresh({ domains: [{ host: 'both.test' }] })
+    expect((await demo({ host: 'both.test' })).userErrors).toEqual([{ field: ['input', 'host'], code: 'DOMAIN_TAKEN' }])
+  })
+})
+
+describe('basicAuth', () => {
+  const password = 'Tr0ub4dor&3 größer'
+  const hashOf = async (id: string, username: string): Promise<string> => {
+    const { spec } = await api.db.resource.findUniqueOrThrow({ where: { id } })
+    const [domain] = (spec as { domains: { basicAuth: { username: string; passwordHash: string }[] }[] }).domains
+    return domain?.basicAuth.find((u) => u.username === username)?.passwordHash ?? ''
+  }
+
+  it('a password -> hashed, shown nowhere, and kept by an update that does not name it', async () => {
+    const { compare } = await import('bcryptjs')
+    const host = 'secret.test'
+    const made = await create({ domains: [{ host, basicAuth: [{ username: 'ann', password }] }] })
+    expect(made.userErrors).toEqual([])
+    const { id } = made.application
+    const hash = await hashOf(id, 'ann')
+    expect(await compare(password, hash)).toBe(true)
+    expect(hash).toMatch(/^\$2[aby]\$10\$/)
+
+    const changed = await update(id, {
+      domains: [{ host, compression: true, basicAuth: [{ username: 'ann' }, { username: 'bob', password: 'b' }] }],
+    })
+    expect(changed.userErrors).toEqual([])
+    expect(await hashOf(id, 'ann')).toBe(hash)
+    const told = [
+      made,
+      changed,
+      await api.db.auditEntry.findMany({ where: { resourceId: id } }),
+      await api.db.event.findMany({ where: { resourceId: id } }),
+    ]
+    const text = JSON.stringify(told, (_, v: unknown) => (typeof v === 'bigint' ? String(v) : v))
+    expect(text).toContain('ann')
+    expect(text).not.toContain(password)
+    expect(text).not.toMatch(/\$2[aby]\$/)
+  })
+
+  it('a repeated idempotency key with a password -> answers as the first time', async () => {
+    const input = {
+      projectId,
+      name: 'once',
+      image: 'nginx',
+      ports: [80],
+      domains: [{ host: 'once.test', basicAuth: [{ username: 'a', password }] }],
+    }
+    const call = () =>
+      api.graphql(
+        `mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input, idempotencyKey: "pw") { application { id } userErrors { code } } }`,
+        { input },
+      )
+    const [first, second] = [await call(), await call()]
+    expect(first.data.applicationCreate.userErrors).toEqual([])
+    expect(second.data).toEqual(first.data)
+  })
+
+  it.each([
+    ['both', { password: 'x', passwordHash: `$2b$10$${'a'.repeat(53)}` }, 'password'],
+    ['neither', {}, 'password'],
+    ['an empty password', { password: '' }, 'password'],
+    ['more than 72 bytes', { password: 'ä'.repeat(37) }, 'password'],
+    ['a hash that is none', { passwordHash: 'plain' }, 'passwordHash'],
+  ])('%s -> refused at its field', async (_, user, field) => {
+    const domains = [
+      {
+        host: 'wrong.test',
+        basicAuth: [
+          { username: 'a', password: 'x' },
+          { username: 'b', ...user },
+        ],
+      },
+    ]
+    const { userErrors } = await create({ domains })
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '0', 'basicAuth', '1', field], code: 'INVALID' }])
+  })
+
+  it('a name with a colon -> refused at the name', async () => {
+    const { userErrors } = await create({ domains: [{ host: 'wrong.test', basicAuth: [{ username: 'a:b', password: 'x' }] }] })
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '0', 'basicAuth', '0', 'username'], code: 'INVALID' }])
+  })
+
+  it('a kept hash at another host -> refused', async () => {
+    const id = await fresh({ domains: [{ host: 'kept.test', basicAuth: [{ username: 'a', password: 'x' }] }] })
+    const { userErrors } = await update(id, { domains: [{ host: 'moved.test', basicAuth: [{ username: 'a' }] }] })
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '0', 'basicAuth', '0', 'password'], code: 'INVALID' }])
+  })
+})
