@@ -176,14 +176,14 @@ describe('redirect', () => {
 
 describe('access', () => {
   it.each([
-    ['none', {}, 401],
-    ['right', basic('ann', 'secret'), 200],
-    ['right again, from the cache', basic('ann', 'secret'), 200],
-    ['wrong', basic('ann', 'other'), 401],
-    ['unknown', basic('bob', 'secret'), 401],
-    ['a name with braces', basic('{env.HOME}', '{env.HOME}'), 200],
-    ['what the braces would have meant', basic('/root', '{env.HOME}'), 401],
-  ])('credentials: %s -> %s', async (_name, question, status) => {
+    ['none', 401, {}],
+    ['right', 200, basic('ann', 'secret')],
+    ['right again, from the cache', 200, basic('ann', 'secret')],
+    ['wrong', 401, basic('ann', 'other')],
+    ['unknown', 401, basic('bob', 'secret')],
+    ['a name with braces', 200, basic('{env.HOME}', '{env.HOME}')],
+    ['what the braces would have meant', 401, basic('/root', '{env.HOME}')],
+  ])('credentials: %s -> %i', async (_name, status, question) => {
     const answer = await caddy.get('private.test', question as Question)
     expect(answer.status).toBe(status)
     if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Basic /)
@@ -212,10 +212,10 @@ describe('requests and answers', () => {
   })
 
   it.each([
-    ['10 bytes', { 'content-length': '10' }, '0123456789', 200],
-    ['11 bytes', { 'content-length': '11' }, '0123456789a', 413],
-    ['11 bytes of unsaid length', { 'transfer-encoding': 'chunked' }, '0123456789a', 413],
-  ])('body of %s -> %s', async (_name, headers, body, status) => {
+    ['10 bytes', 200, { 'content-length': '10' }, '0123456789'],
+    ['11 bytes', 413, { 'content-length': '11' }, '0123456789a'],
+    ['11 bytes of unsaid length', 413, { 'transfer-encoding': 'chunked' }, '0123456789a'],
+  ])('body of %s -> %i', async (_name, status, headers, body) => {
     expect((await caddy.get('small.test', { method: 'POST', headers, body })).status).toBe(status)
   })
 

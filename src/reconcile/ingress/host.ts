@@ -62,7 +62,16 @@ function toAscii(name: string): string {
     throw new HostError(`is no host name: ${example}`)
   }
   if (/^[0-9]+(\.[0-9]+){3}$/.test(host)) throw new HostError(`is an IP address: a domain is a name; ${example}`)
+  if (/(^|\.)xn--/.test(host) && !isPunycode(host))
+    throw new HostError('has a label with xn-- that is no punycode: write the characters themselves')
   return host
+}
+
+/** ASCII alone is taken as it is by the engine's quick way; a label beside it that needs mapping has all of them examined. */
+function isPunycode(host: string): boolean {
+  // Starts with a hyphen once decoded, or has a delimiter before nothing, which Caddy refuses.
+  if (/(^|\.)xn---/.test(host)) return false
+  return URL.canParse(`http://ü.${host}/`) && new URL(`http://ü.${host}/`).hostname === `xn--tda.${host}`
 }
 
 function refuseBadLabels(host: string): void {
