@@ -120,7 +120,7 @@ describe('domainIssues', () => {
     expect(issues(domains)).toEqual([])
   })
 
-  it.each([
+  it.each<[string, object[], unknown[]]>([
     ['twice the same', [{}, { path: '/' }], ['1.host: is there twice: a.test/ is number 1 of the list too']],
     [
       'twice the same but for the case',
@@ -144,7 +144,11 @@ describe('domainIssues', () => {
     ],
     ...['localhost', 'a.localhost', 'a.local', 'a.example', 'a.invalid'].map(
       (host) =>
-        [`acme for ${host}`, [{ host, tls: 'acme' }], [expect.stringMatching(/^0.tls: acme issues no certificate for/)]] as const,
+        [`acme for ${host}`, [{ host, tls: 'acme' }], [expect.stringMatching(/^0.tls: acme issues no certificate for/)]] as [
+          string,
+          object[],
+          unknown[],
+        ],
     ),
     [
       'two ways for one host',
@@ -192,7 +196,7 @@ describe('domainIssues', () => {
       [expect.stringMatching(/^0.allowedAddresses.0: must be written as IPv4/)],
     ],
   ])('%s -> told', (_name, domains, told) => {
-    expect(issues([...domains])).toEqual(told)
+    expect(issues(domains)).toEqual(told)
   })
 
   it.each(['Connection', 'Keep-Alive', 'Proxy-Connection', 'TE', 'Trailer', 'transfer-encoding', 'Upgrade', 'Content-Length'])(
