@@ -53,45 +53,51 @@ const path = fc.oneof(
     .array(fc.constantFrom('a', 'Api', 'v2', '%C3%A9', "x;y'z"), { minLength: 1, maxLength: 3 })
     .map((parts) => `/${parts.join('/')}`),
 )
-const header = fc.record(
-  { name: fc.constantFrom('X-A', 'x-b', 'Host', 'set-cookie', 'Connection', "x!#$%&'+"), value: nasty },
-  { requiredKeys: ['name'] },
-)
+const headers = (...names: string[]) =>
+  fc.array(fc.record({ name: fc.constantFrom(...names), value: nasty }, { requiredKeys: ['name'] }), { maxLength: 3 })
 const passwordHash = `$2b$10$${'a'.repeat(53)}`
+const users = fc.array(fc.record({ username: nasty, passwordHash: fc.constant(passwordHash) }), { minLength: 1, maxLength: 3 })
+const url = fc.oneof(
+  nasty,
+  fc.webUrl({ withQueryParameters: true }),
+  nasty.map((text) => `https://b.test/${text}`),
+  nasty.map((text) => `https://b.test/?${text}`),
+)
+const redirect = fc.record({ to: url, permanent: fc.boolean() })
+
+/** Mostly right, so that most of it is served. */
+const proxied = {
+  host,
+  path,
+  port: fc.constant(8080),
+  tls: fc.constantFrom('internal', 'off'),
+  basicAuth: users,
+  requestHeaders: headers('X-A', "x!#$%&'+", 'Set-Cookie'),
+  responseHeaders: headers('X-B', 'Server'),
+  allowedAddresses: fc.constantFrom(['192.0.2.0/24'], ['::1', '192.0.2.1']),
+  bodyLimitBytes: fc.integer({ min: 1, max: 1e9 }),
+  compression: fc.boolean(),
+  timeouts: fc.record({ readSeconds: fc.double({ min: 0.1, max: 86_400, noNaN: true }) }),
+  balancing: fc.record({ policy: fc.constantFrom(...balancingPolicies) }),
+}
+/** Anything beside anything. */
+const wild = {
+  ...proxied,
+  stripPath: fc.boolean(),
+  port: fc.constantFrom(8080, 9090, 1),
+  tls: fc.constantFrom(...tlsModes),
+  certificate: fc.constantFrom('mine', 'other'),
+  redirect,
+  requestHeaders: headers('X-A', 'x-a', 'Host', 'Connection'),
+  allowedAddresses: fc.constantFrom(['192.0.2.1/24'], ['::1']),
+  balancing: fc.record({ policy: fc.constantFrom(...balancingPolicies), cookie: fc.constant('seat') }),
+}
 
 const anyDomain = fc
-  .record(
-    {
-      host,
-      path,
-      stripPath: fc.boolean(),
-      port: fc.constantFrom(8080, 9090, 1),
-      tls: fc.constantFrom(...tlsModes),
-      certificate: fc.constantFrom('mine', 'other'),
-      redirect: fc.record({
-        to: fc.oneof(
-          nasty,
-          fc.webUrl({ withQueryParameters: true }),
-          nasty.map((n) => `https://b.test/${n}`),
-        ),
-        permanent: fc.boolean(),
-      }),
-      basicAuth: fc.array(fc.record({ username: nasty, passwordHash: fc.constant(passwordHash) }), {
-        minLength: 1,
-        maxLength: 3,
-      }),
-      requestHeaders: fc.array(header, { maxLength: 3 }),
-      responseHeaders: fc.array(header, { maxLength: 3 }),
-      allowedAddresses: fc.array(fc.constantFrom('192.0.2.0/24', '192.0.2.1/24', '::1'), { minLength: 1, maxLength: 2 }),
-      bodyLimitBytes: fc.integer({ min: 1, max: 1e9 }),
-      compression: fc.boolean(),
-      timeouts: fc.record({ readSeconds: fc.double({ min: 0.1, max: 86_400, noNaN: true }) }),
-      balancing: fc.record(
-        { policy: fc.constantFrom(...balancingPolicies), cookie: fc.constant('seat') },
-        { requiredKeys: ['policy'] },
-      ),
-    },
-    { requiredKeys: ['host'] },
+  .oneof(
+    { weight: 2, arbitrary: fc.record(proxied, { requiredKeys: ['host'] }) },
+    fc.record({ host, path, redirect, responseHeaders: headers('X-B') }, { requiredKeys: ['host', 'redirect'] }),
+    fc.record(wild, { requiredKeys: ['host'] }),
   )
   .map((given) => domainSchema.safeParse(given))
   .filter((parsed) => parsed.success)
@@ -102,8 +108,8 @@ const anyTargets = fc.uniqueArray(
     resource: fc.stringMatching(/^app_[a-z0-9]{1,4}$/),
     title: nasty,
     domains: fc.array(anyDomain, { maxLength: 4 }),
-    ports: fc.constantFrom<number[][]>([], [8080], [8080, 9090]),
-    dial: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, fc.constant('127.0.0.1:9000'), nasty),
+    ports: fc.constantFrom<number[][]>([], [8080], [8080, 9090], [9090, 8080]),
+    dial: fc.oneof({ weight: 6, arbitrary: fc.constant(null) }, fc.constant('127.0.0.1:9000'), nasty),
     secretVersions: fc.constantFrom<Record<string, number>[]>({}, { mine: 3 }),
   }),
   { selector: (target: IngressTarget) => target.resource, maxLength: 5 },
