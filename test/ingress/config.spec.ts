@@ -1,11 +1,13 @@
 import { connect } from 'node:tls'
 import bcrypt from 'bcryptjs'
 import Docker from 'dockerode'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import WebSocket from 'ws'
 import { domainSchema } from '../../src/reconcile/ingress/domain.js'
 import { renderCaddyConfig } from '../../src/reconcile/ingress/render.js'
 import { unavailableDial, type IngressSpec, type IngressTarget, type Rendered } from '../../src/reconcile/ingress/spec.js'
+import { anyDomain } from '../../src/reconcile/testing/any-domain.js'
 import { CaddyUnderTest, type Answer, type Question } from './caddy-under-test.js'
 import { Upstream, type Seen } from './upstream.js'
 
@@ -111,6 +113,24 @@ describe('what was rendered', () => {
     const { config, leftOut } = render([everything()])
     expect(leftOut).toEqual([])
     expect(JSON.parse((await caddy.admin('GET', '/config/')).text)).toEqual(JSON.parse(JSON.stringify(config)))
+  })
+})
+
+describe('whatever the schema lets through', () => {
+  it('600 domains -> Caddy takes what was rendered of them', async () => {
+    for (let seed = 0; seed < 6; seed++) {
+      const unlike = fc.sample(anyDomain, { numRuns: 100, seed }).filter((domain) => domain.tls !== 'acme')
+      // A host of its own for each, or most would be left out as taken.
+      const domains = unlike.map((domain, i) => ({
+        ...domain,
+        host: `n${i}.${domain.host.replace('*.', '')}`,
+        tls: 'off' as const,
+      }))
+      const rendered = render([{ ...target('app_any', []), domains }])
+      expect(domains.length - rendered.leftOut.length).toBeGreaterThan(30)
+      await load(rendered)
+    }
+    await load(render([everything()]))
   })
 })
 
