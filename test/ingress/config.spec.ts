@@ -38,6 +38,7 @@ function domains(): unknown[] {
       basicAuth: [
         { username: 'ann', passwordHash: annsHash },
         { username: '{env.HOME}', passwordHash: bracesHash },
+        { username: 'jürgen>>>???', passwordHash: annsHash },
       ],
     },
     {
@@ -201,12 +202,24 @@ describe('access', () => {
     ['right again, from the cache', 200, basic('ann', 'secret')],
     ['wrong', 401, basic('ann', 'other')],
     ['unknown', 401, basic('bob', 'secret')],
+    ['only the start of a name', 401, basic('an', 'secret')],
+    ['more than a name', 401, basic('annn', 'secret')],
+    ['a name of all kinds of bytes', 200, basic('jürgen>>>???', 'secret')],
+    ['another spelling of the scheme', 200, { headers: { authorization: `bASIC ${btoa('ann:secret')}` } }],
+    ['no base64', 401, { headers: { authorization: 'Basic ann:secret' } }],
+    ['another scheme', 401, { headers: { authorization: 'Bearer YW5uOnNlY3JldA==' } }],
     ['a name with braces', 200, basic('{env.HOME}', '{env.HOME}')],
     ['what the braces would have meant', 401, basic('/root', '{env.HOME}')],
   ])('credentials: %s -> %i', async (_name, status, question) => {
     const answer = await caddy.get('private.test', question as Question)
     expect(answer.status).toBe(status)
     if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Basic /)
+  })
+
+  it('unknown users -> cost no hash of the dear kind that Caddy would compare with', async () => {
+    const began = performance.now()
+    for (let i = 0; i < 20; i++) expect((await caddy.get('private.test', basic(`bob${i}`, String(i)))).status).toBe(401)
+    expect(performance.now() - began).toBeLessThan(5_000)
   })
 
   it('allowed addresses -> everybody else gets 403', async () => {

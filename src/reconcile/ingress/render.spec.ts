@@ -145,6 +145,15 @@ describe('a route', () => {
     expect(said).toMatchObject([
       { handler: 'headers', response: { set: { 'X-A': ['\\{y\\}'] }, delete: ['server'], deferred: true } },
       {
+        handler: 'subroute',
+        routes: [
+          {
+            match: [{ not: [{ header_regexp: { Authorization: { pattern: '^(?i:basic) (?:YXtifT)' } } }] }],
+            handle: [{ status_code: 401 }],
+          },
+        ],
+      },
+      {
         handler: 'authentication',
         providers: {
           http_basic: { hash: { algorithm: 'bcrypt' }, hash_cache: {}, accounts: [{ username: 'a\\{b\\}', password: hash }] },
@@ -160,7 +169,7 @@ describe('a route', () => {
         load_balancing: { selection_policy: { name: 'seat' } },
       },
     ])
-    expect(said).toHaveLength(6)
+    expect(said).toHaveLength(7)
   })
 
   it('allowed addresses -> before everything else', () => {
