@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto'
 import { connect } from 'node:tls'
 import bcrypt from 'bcryptjs'
 import Docker from 'dockerode'
@@ -5,6 +6,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import WebSocket from 'ws'
 import { domainSchema } from '../../src/reconcile/ingress/domain.js'
+import { ownCertificateProblem } from '../../src/reconcile/ingress/own-certificate.js'
 import { renderCaddyConfig } from '../../src/reconcile/ingress/render.js'
 import { unavailableDial, type IngressSpec, type IngressTarget, type Rendered } from '../../src/reconcile/ingress/spec.js'
 import { anyDomain } from '../../src/reconcile/testing/any-domain.js'
@@ -344,6 +346,23 @@ describe('an application that cannot be reached', () => {
   })
 })
 
+function encryptedKey(pem: string, type: 'sec1' | 'pkcs8'): string {
+  return createPrivateKey(pem).export({ type, format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' }).toString()
+}
+
+let certificates = 0
+
+/** In a file of another name each time, or Caddy would see the same configuration. */
+async function loadWithCertificate(pem: string): Promise<Answer> {
+  const version = ++certificates
+  const bad = target('app_bad', [{ host: 'bad.test', tls: 'certificate', certificate: 'junk' }], {
+    secretVersions: { junk: version },
+  })
+  const { config, secrets } = render([everything(), bad])
+  for (const { file } of secrets) await caddy.setSecret(file, pem)
+  return caddy.load(config)
+}
+
 /** Certificates are made in the background after a load. */
 async function eventuallySecure(host: string, question: Question = {}): Promise<Answer> {
   let answer: Answer | undefined
@@ -464,14 +483,44 @@ describe('settings', () => {
 
 describe('loads and restarts', () => {
   it('configuration that Caddy refuses -> the one before serves, and the admin socket stays', async () => {
-    const bad = target('app_bad', [{ host: 'bad.test', tls: 'certificate', certificate: 'junk' }], {
-      secretVersions: { junk: 1 },
-    })
-    await caddy.setSecret('app_bad-junk-1.pem', 'no certificate')
-    const { status, text } = await caddy.load(render([everything(), bad]).config)
+    const { status, text } = await loadWithCertificate('no certificate')
     expect(status).toBe(400)
     expect(text).toContain('failed to find any PEM data')
     expect((await caddy.get('plain.test')).status).toBe(200)
+  })
+
+  it('own certificates -> Caddy refuses those, and only those, of which we say so', async () => {
+    await eventuallySecure('own.test')
+    await eventuallySecure('inner.test')
+    const [pem, other] = [await caddy.madeCertificate('own.test'), await caddy.madeCertificate('inner.test')]
+    const key = pem.slice(pem.indexOf('-----BEGIN EC'))
+    const chain = pem.slice(0, pem.indexOf('-----BEGIN EC'))
+    const texts = {
+      'chain and key': pem,
+      'key and chain': `${key}\n${chain}`,
+      'key as PKCS 8': chain + createPrivateKey(key).export({ type: 'pkcs8', format: 'pem' }).toString(),
+      'line ends of Windows': pem.replaceAll('\n', '\r\n'),
+      'words between': `my certificate\n${pem}\nand its end`,
+      'leaf alone': chain.slice(0, chain.indexOf('-----END') + 26) + key,
+      empty: '',
+      'no certificate': key,
+      'no key': chain,
+      'key of another': chain + other.slice(other.indexOf('-----BEGIN EC')),
+      'chain the wrong way round': chain.slice(chain.indexOf('-----END') + 26) + pem,
+      'encrypted key': chain + encryptedKey(key, 'pkcs8'),
+      'encrypted key of the old kind': chain + encryptedKey(key, 'sec1'),
+      'cut in the middle': pem.slice(0, 300),
+      'letters lost': pem.replace('MII', 'AAA'),
+      'key with letters lost': chain + key.replace('MHcC', 'AAAA'),
+    }
+    const taken: string[] = []
+    for (const [name, text] of Object.entries(texts)) {
+      const { status } = await loadWithCertificate(text)
+      const problem = ownCertificateProblem(text)
+      expect({ name, problem, refused: status !== 200 }).toEqual({ name, problem, refused: problem !== null })
+      if (problem === null) taken.push(name)
+    }
+    expect(taken).toEqual(Object.keys(texts).slice(0, 6))
     await load(render([everything()]))
   })
 
@@ -481,6 +530,7 @@ describe('loads and restarts', () => {
     await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
     const echo = (text: string) =>
       new Promise<string>((resolve, reject) => {
+        if (socket.readyState !== WebSocket.OPEN) return reject(new Error('closed'))
         socket.once('message', (data: Buffer) => resolve(data.toString('utf8'))).once('close', () => reject(new Error('closed')))
         socket.send(text)
       })
