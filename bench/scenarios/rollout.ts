@@ -18,7 +18,7 @@ export async function rollout(platform: Platform) {
   const projectId = await platform.createProject()
   const host = 'rollout.bench.test'
   const common = { image, ports: [8080], replicas: 2, readiness: { path: '/healthz', intervalSeconds: 0.2 }, drainSeconds: 5 }
-  const id = await platform.createApplication(projectId, 'rollout', { ...common, domains: [{ host, tls: 'off' }] })
+  const id = await platform.createApplication(projectId, 'rollout', { ...common, domains: [{ host, tls: 'OFF' }] })
   const other = await platform.createApplication(projectId, 'other', { ...common, replicas: 1 })
   await platform.whenReady([id, other])
   const port = await platform.ingressPort()
@@ -112,7 +112,7 @@ async function redeployed(
 async function domainsChanged(platform: Platform, load: LoadProcess, other: string): Promise<LoadWindow> {
   await load.window()
   for (let n = 1; n <= domainChanges; n++) {
-    await platform.updateApplication(other, { domains: [{ host: `other-${n}.bench.test`, tls: 'off' }] })
+    await platform.updateApplication(other, { domains: [{ host: `other-${n}.bench.test`, tls: 'OFF' }] })
     await untilServed(await platform.ingressPort(), `other-${n}.bench.test`)
     await sleep(300)
   }

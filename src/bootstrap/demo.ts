@@ -25,13 +25,23 @@ export const upActor = 'up'
 
 /**
  * Makes sure that the demo is wanted. Its port follows the setting for as long as nobody else has changed the demo:
- * a person's wish is never overwritten.
+ * a person's wish is never overwritten. Its host is left to whoever has it.
  */
 export async function ensureDemo(db: Database, settings: Settings): Promise<Demo> {
+  const spec: NginxdemoSpec = { hostPort: settings.demoPort, host: demoHost }
+  return (await ensureWanted(db, spec)) ?? (await ensureWanted(db, { hostPort: settings.demoPort })) ?? refusedHost()
+}
+
+function refusedHost(): never {
+  throw new Error('the demo could not be made: its host is taken, and it was refused without one as well')
+}
+
+/** null: somebody else has the host. */
+async function ensureWanted(db: Database, spec: NginxdemoSpec): Promise<Demo | null> {
   const resources = new ResourceRepository(db)
   const context = { actor: upActor, ability: 'admin', operation: 'ensureDemo', now: new Date() }
-  const spec: NginxdemoSpec = { hostPort: settings.demoPort, host: demoHost }
   const made = await resources.create({ kind: 'nginxdemo', projectId: platformProject.id, name: demoName, spec }, context)
+  if (made.outcome === 'domainTaken') return null
   if (made.outcome === 'created') return demoOf(made.resource.id, spec, false)
   if (made.outcome !== 'nameTaken' || made.holder.kind !== 'nginxdemo')
     throw new Error(
@@ -48,6 +58,7 @@ export async function ensureDemo(db: Database, settings: Settings): Promise<Demo
     }),
     context,
   )
+  if (kept.outcome === 'domainTaken') return null
   const current = 'resource' in kept ? nginxdemoSpecSchema.parse(kept.resource.spec) : spec
   return demoOf(id, current, 'resource' in kept && kept.resource.paused)
 }

@@ -22,7 +22,7 @@ describe('domains of applications, on a whole instance', () => {
     await live.up()
     ports = { http: live.ports.HTTP, https: live.ports.HTTPS }
     project = await createProject(live, 'ingress')
-    const domains = (name: string) => [{ host: `${name}.test` }, { host: `${name}-plain.test`, tls: 'off' }]
+    const domains = (name: string) => [{ host: `${name}.test` }, { host: `${name}-plain.test`, tls: 'OFF' }]
     ;[shop, blog] = await Promise.all([
       LiveApplication.create(live, project, { name: 'shop', image: testAppImage('1'), replicas: 2, ...quick, domains: domains('shop') }),
       LiveApplication.create(live, project, { name: 'blog', image: testAppImage('3'), replicas: 1, ...quick, domains: domains('blog') }),
@@ -61,7 +61,7 @@ describe('domains of applications, on a whole instance', () => {
     const apps = await Promise.all(
       Array.from({ length: 20 }, (_, n) => LiveApplication.create(live, project, { name: `many-${n}`, image: testAppImage('1'), replicas: 0 })),
     )
-    await Promise.all(apps.map((app, n) => app.change({ domains: [{ host: `many-${n}.test`, tls: 'off' }] })))
+    await Promise.all(apps.map((app, n) => app.change({ domains: [{ host: `many-${n}.test`, tls: 'OFF' }] })))
     // Without a replica the answer is a 503, which only a host that is known gets.
     const statuses = () => Promise.all(apps.map(async (_, n) => (await plain(`many-${n}.test`))?.status))
     await until('20 hosts', async () => (await statuses()).every((status) => status === 503))
@@ -138,13 +138,13 @@ describe('domains of applications, on a whole instance', () => {
   })
 
   it('deleted while its node is away, another takes the domain, the node returns -> one route, the new one (F6)', { timeout: 120_000 }, async () => {
-    const first = await LiveApplication.create(live, project, { name: 'first', image: testAppImage('1'), replicas: 1, ...quick, domains: [{ host: 'moves.test', tls: 'off' }] })
+    const first = await LiveApplication.create(live, project, { name: 'first', image: testAppImage('1'), replicas: 1, ...quick, domains: [{ host: 'moves.test', tls: 'OFF' }] })
     await first.untilSettled({ release: 1, replicas: 1 })
     await served('moves.test')
     const agent = await live.pidOf('agent')
     process.kill(agent, 'SIGSTOP')
     await first.delete()
-    const second = await LiveApplication.create(live, project, { name: 'second', image: testAppImage('2'), replicas: 1, ...quick, domains: [{ host: 'moves.test', tls: 'off' }] })
+    const second = await LiveApplication.create(live, project, { name: 'second', image: testAppImage('2'), replicas: 1, ...quick, domains: [{ host: 'moves.test', tls: 'OFF' }] })
     process.kill(agent, 'SIGCONT')
     await second.untilSettled({ release: 1, replicas: 1 })
     await until('the second one', async () => versionOf((await plain('moves.test'))?.text) === '2')
@@ -191,7 +191,7 @@ describe('domains of applications, on a whole instance', () => {
       return pebble
     }
     const trusted = async (host: string, pebble: Pebble) => askSafely({ port: ports.https, host, tls: true, trusted: await pebble.root() })
-    const domains = (...hosts: string[]) => blog.change({ domains: [{ host: 'blog-plain.test', tls: 'off' }, ...hosts.map((host) => ({ host, tls: 'acme' }))] })
+    const domains = (...hosts: string[]) => blog.change({ domains: [{ host: 'blog-plain.test', tls: 'OFF' }, ...hosts.map((host) => ({ host, tls: 'ACME' }))] })
 
     it('by HTTP-01, and one order for six re-created Caddys (F9)', { timeout: 180_000 }, async () => {
       const pebble = await use({ httpPort: ports.http, tlsPort: deadPort })

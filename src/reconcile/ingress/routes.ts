@@ -133,7 +133,8 @@ function reverseProxy(target: IngressTarget, domain: Domain): Json {
       protocol: 'http',
       dial_timeout: '300ms',
       // Shorter than what servers keep idle connections for: a request must not meet one that is being closed.
-      keep_alive: { idle_timeout: '5s' },
+      // Caddy's own defaults but for the time: what is given here replaces them all, and Go keeps only two by itself.
+      keep_alive: { idle_timeout: '5s', max_idle_conns_per_host: 32, probe_interval: '30s' },
       ...timeoutFields(timeouts),
     },
     // A load of a configuration ends what the one before has open; WebSockets of untouched applications must not notice.
