@@ -27,8 +27,8 @@ export interface Holder {
 }
 
 /** Whether anything beyond the application's own row decides about this spec. */
-export function claimsAnything({ publishedPorts, dependsOn }: ApplicationSpec): boolean {
-  return Boolean(publishedPorts?.length || dependsOn?.length)
+export function claimsAnything({ placement, publishedPorts, dependsOn }: ApplicationSpec): boolean {
+  return Boolean(placement || publishedPorts?.length || dependsOn?.length)
 }
 
 /**

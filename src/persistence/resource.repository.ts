@@ -134,6 +134,17 @@ export class ResourceRepository {
       : insertResource(this.db, draft, draft.id ?? newResourceId(draft.kind), context)
   }
 
+  /** What `create` would answer now: it is made and taken back in one transaction, so that nothing is written and nobody is told. */
+  tryCreate<Reason>(
+    draft: ResourceDraft,
+    context: WriteContext,
+    check: CreateCheck<Reason>,
+  ): Promise<CreateResult | Refused<Reason>> {
+    return transact<CreateResult | Refused<Reason>>(this.db, async (tx) =>
+      refuse(await createResource(tx, draft, context, check)),
+    )
+  }
+
   /**
    * Changes a spec under the row's lock. An equal spec changes nothing and makes no generation; a given
    * `expectedGeneration` that is not the row's refuses. What an idempotency key has done already is not done again.

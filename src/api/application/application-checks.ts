@@ -26,14 +26,14 @@ export function checkCreate(input: ApplicationCreateInput): {
   return { spec: spec.data ?? null, errors }
 }
 
-/** A token with `deploy` alone may bring a new image and nothing else. */
+/** A token with `deploy` alone may bring a new image and nothing else. Paths are those of the spec. */
 export function imageOnlyErrors(patch: object, actor: Actor): ApplicationError[] {
   if (may(actor, 'write')) return []
   return Object.entries(patch)
     .filter(([field, value]) => field !== 'image' && value !== undefined)
     .map(([field]) => ({
-      field: ['input', field],
-      message: 'this token may change the image only; this field needs the ability write',
+      field: [field],
+      message: 'this field needs the ability write; with deploy alone a token may change the image only',
       code: 'ABILITY_MISSING',
     }))
 }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common'
 import { claimConflicts, claimsAnything, type Claimant } from '../../persistence/application-claims.js'
 import type { Transaction } from '../../persistence/database.js'
 import { namesOthers } from '../../persistence/references.js'
-import { ResourceRepository, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
+import { ResourceRepository, type CreateCheck, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
 import { applicationSpecSchema, type ApplicationSpec } from '../../reconcile/application/spec.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import type { Actor } from '../auth/actor.js'
@@ -48,7 +48,15 @@ export interface AskedChange {
   /** What a repeated key has to repeat. */
   input?: unknown
   argument: string
+  /** What in the wish itself the token may not ask for. Paths are those of the spec. */
+  mayNot?: (actor: Actor) => ApplicationError[]
   change: NewSpec
+}
+
+/** What a change would make of an application. */
+export interface PlannedChange {
+  row: ResourceRow
+  spec: ApplicationSpec
 }
 
 /** The one way in which a person's wish becomes the spec of an application: every mutation is checked alike. */
@@ -61,28 +69,60 @@ export class ApplicationWriter {
   ) {}
 
   async create(asked: AskedCreate, context: GraphqlContext): Promise<Written> {
-    const { operation, projectId, name, spec, key, input, argument } = asked
-    const errors = [...keyErrors(key), ...onArgument(argument, adminFieldErrors(null, spec, context.actor))]
+    const { operation, key, input, argument } = asked
+    const errors = [...keyErrors(key), ...createRefusals(asked, context)]
     if (errors.length > 0) return { application: null, userErrors: errors }
     const write = writeContext(operation, context.actor, this.options.clock(), { key, input })
-    const claimant = { id: null, projectId, name, before: null, spec }
-    const check = claimsAnything(spec) || namesOthers(spec) ? (tx: Transaction) => conflictsOf(tx, claimant) : null
-    const made = await this.resources.create({ kind, projectId, name, spec }, write, check)
+    const { spec } = asked
+    const check = claimsAnything(spec) || namesOthers(spec) ? createCheck(asked) : null
+    const made = await this.resources.create(draftOf(asked), write, check)
     if (made.outcome === 'refused') return { application: null, userErrors: onArgument(argument, made.refused) }
     if (!('resource' in made)) return { application: null, userErrors: createErrors(made, asked) }
     if (made.outcome === 'created') await this.nudge(made.resource, context)
     return { application: made.resource, userErrors: [] }
   }
 
+  /** What `create` would refuse; writes nothing. */
+  async planCreate(asked: Omit<AskedCreate, 'key' | 'input'>, context: GraphqlContext): Promise<ApplicationError[]> {
+    const errors = createRefusals(asked, context)
+    if (errors.length > 0) return errors
+    const write = writeContext(asked.operation, context.actor, this.options.clock())
+    const made = await this.resources.tryCreate(draftOf(asked), write, createCheck(asked))
+    if (made.outcome === 'refused') return onArgument(asked.argument, made.refused)
+    return 'resource' in made ? [] : createErrors(made, asked)
+  }
+
   async change(asked: AskedChange, context: GraphqlContext): Promise<Written> {
-    const { operation, id, expectedGeneration, key, input, argument, change } = asked
-    const malformed = keyErrors(key)
-    if (malformed.length > 0) return { application: null, userErrors: malformed }
+    const { operation, id, expectedGeneration, key, input } = asked
+    const refused = [...keyErrors(key), ...changeRefusals(asked, context)]
+    if (refused.length > 0) return { application: null, userErrors: refused }
     const write = writeContext(operation, context.actor, this.options.clock(), { key, input: { id, expectedGeneration, input } })
-    const checked = checkedChange(change, argument, context.actor)
-    const result = await this.resources.patch({ id, kind }, expectedGeneration ?? null, checked, write)
+    const result = await this.resources.patch(
+      { id, kind },
+      expectedGeneration ?? null,
+      checkedChange(asked, context.actor),
+      write,
+    )
     if (result.outcome === 'refused') return { application: await context.loaders.resource.load(id), userErrors: result.refused }
     return this.answer(result, id, context)
+  }
+
+  /** The spec that `change` would write, or what it would refuse; writes nothing. */
+  async planChange(asked: AskedChange, context: GraphqlContext): Promise<PlannedChange | { errors: ApplicationError[] }> {
+    const { operation, id } = asked
+    const errors = changeRefusals(asked, context)
+    if (errors.length > 0) return { errors }
+    const checked = checkedChange(asked, context.actor)
+    // Refused in any case: that is how a write ends without having written.
+    const instead = async (...row: Parameters<typeof checked>): Promise<SpecChange<PlannedChange | ApplicationError[]>> => {
+      const made = await checked(...row)
+      return { refused: 'refused' in made ? made.refused : { row: row[1], spec: made.spec } }
+    }
+    const write = writeContext(operation, context.actor, this.options.clock())
+    const result = await this.resources.patch({ id, kind }, null, instead, write)
+    if (result.outcome === 'refused') return Array.isArray(result.refused) ? { errors: result.refused } : result.refused
+    if (result.outcome === 'changed' || result.outcome === 'unchanged') throw new Error(`a plan of ${id} has written`)
+    return { errors: changeErrors(result, kind, id) }
   }
 
   async delete(id: string, expectedGeneration: number | null | undefined, context: GraphqlContext): Promise<Written> {
@@ -109,9 +149,36 @@ export class ApplicationWriter {
   }
 }
 
+function draftOf({ projectId, name, spec }: Pick<AskedCreate, 'projectId' | 'name' | 'spec'>) {
+  return { kind, projectId, name, spec } as const
+}
+
+function createRefusals(
+  { spec, argument }: Pick<AskedCreate, 'spec' | 'argument'>,
+  { actor }: GraphqlContext,
+): ApplicationError[] {
+  return onArgument(argument, adminFieldErrors(null, spec, actor))
+}
+
+function createCheck({
+  projectId,
+  name,
+  spec,
+}: Pick<AskedCreate, 'projectId' | 'name' | 'spec'>): CreateCheck<ApplicationError[]> {
+  return (tx) => conflictsOf(tx, { id: null, projectId, name, before: null, spec })
+}
+
+function changeRefusals({ argument, mayNot }: AskedChange, { actor }: GraphqlContext): ApplicationError[] {
+  return onArgument(argument, mayNot?.(actor) ?? [])
+}
+
 /** Checked as a whole, because fields depend on each other, and under the row's lock, because the present spec decides too. */
-function checkedChange(change: NewSpec, argument: string, actor: Actor) {
-  return async (current: unknown, row: ResourceRow, tx: Transaction): Promise<SpecChange<ApplicationError[]>> => {
+function checkedChange({ change, argument }: AskedChange, actor: Actor) {
+  return async (
+    current: unknown,
+    row: ResourceRow,
+    tx: Transaction,
+  ): Promise<{ spec: ApplicationSpec } | { refused: ApplicationError[] }> => {
     const before = current as ApplicationSpec
     const made = await change(before, row, tx)
     if ('refused' in made) return made

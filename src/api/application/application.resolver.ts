@@ -1,20 +1,19 @@
 import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Mutation, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import type { EndpointRow } from '../../persistence/application.repository.js'
-import { ResourceRepository, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
+import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
 import { applicationDefaults, type ApplicationSpec } from '../../reconcile/application/spec.js'
-import { nameSchema } from '../../reconcile/name.js'
 import { expectedGenerationArgument, idArgument, idempotencyKeyArgument } from '../graphql/arguments.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, nameCursor, numberCursor } from '../graphql/cursor.js'
-import { merged } from '../graphql/patch.js'
 import { keyErrors } from '../graphql/write-context.js'
-import { checkCreate, imageOnlyErrors, type ApplicationError } from './application-checks.js'
+import { checkCreate, type ApplicationError } from './application-checks.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
 import { ApplicationWriter } from './application-writer.service.js'
 import { Application, ApplicationConnection, Endpoint, Release, ReleaseConnection, Replicas } from './application.model.js'
 import { ApplicationPayload } from './application.payload.js'
+import { askedUpdate } from './asked-update.js'
 
 const kind = 'application'
 
@@ -52,7 +51,6 @@ export class ApplicationResolver {
   ): Promise<ApplicationPayload> {
     const { spec, errors } = checkCreate(input)
     const userErrors: ApplicationError[] = [...keyErrors(key), ...errors]
-    if (spec) userErrors.push(...(await this.placementErrors(spec)))
     if (userErrors.length > 0 || !spec) return { application: null, userErrors }
     const { projectId, name } = input
     return this.writer.create({ operation: 'applicationCreate', projectId, name, spec, key, input, argument: 'input' }, context)
@@ -67,11 +65,7 @@ export class ApplicationResolver {
     @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    const { name, ...patch } = input
-    const abilityErrors = imageOnlyErrors(patch, context.actor)
-    if (abilityErrors.length > 0) return { application: null, userErrors: abilityErrors }
-    const change = patchOf(name, patch)
-    return this.writer.change({ operation: 'applicationUpdate', id, expectedGeneration, argument: 'input', change }, context)
+    return this.writer.change(askedUpdate(id, input, 'input', expectedGeneration), context)
   }
 
   @Mutation(() => ApplicationPayload, {
@@ -112,13 +106,6 @@ export class ApplicationResolver {
     const page = await loaders.releases({ first: pageSize(args), after: decodeCursor(numberCursor, args.after) }).load(row.id)
     return toConnection(page, args, (r) => String(r.number))
   }
-
-  private async placementErrors({ placement }: Pick<ApplicationSpec, 'placement'>): Promise<ApplicationError[]> {
-    if (!placement || !nameSchema.safeParse(placement.node).success) return [] // the spec's schema says what is wrong
-    const { rows } = await this.resources.list({ kind: 'node', name: placement.node }, { first: 1, after: null })
-    if (rows.length > 0) return []
-    return [{ field: ['input', 'placement', 'node'], message: `there is no node «${placement.node}»`, code: 'NODE_NOT_FOUND' }]
-  }
 }
 
 @Resolver(() => Endpoint)
@@ -126,22 +113,5 @@ export class EndpointResolver {
   @ResolveField(() => ID, { description: 'Id of the node that it runs on.' })
   nodeId(@Parent() endpoint: EndpointRow): string {
     return endpoint.node
-  }
-}
-
-/** An update as a change of a spec: merged, because what it does not name stays. */
-export function patchOf(name: string | null | undefined, patch: Omit<ApplicationUpdateInput, 'name'>) {
-  return (current: unknown, row: ResourceRow): SpecChange<ApplicationError[]> => {
-    if (name !== undefined && name !== row.name)
-      return {
-        refused: [
-          {
-            field: ['input', 'name'],
-            message: `a name does not change: this one stays «${row.name}»; create another application instead`,
-            code: 'NAME_IMMUTABLE',
-          },
-        ],
-      }
-    return { spec: merged(current, patch) as object }
   }
 }
