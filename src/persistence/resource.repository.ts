@@ -88,6 +88,9 @@ export type SpecChange<Reason> = { spec: object } | { refused: Reason }
 /** Looks, in the transaction of a create, at what it would collide with; null = with nothing. */
 export type CreateCheck<Reason> = (tx: Transaction) => Promise<Reason | null>
 
+/** Looks, under the row's lock, at what keeps a resource from being deleted; null = nothing. */
+export type DeletionCheck<Reason> = (tx: Transaction, resource: ResourceRow) => Promise<Reason | null>
+
 /** Desired state of all kinds. Every write leaves revision, audit entry and event in the same transaction. */
 export class ResourceRepository {
   constructor(private readonly db: Database) {}
@@ -199,12 +202,26 @@ export class ResourceRepository {
     selector: { id: string; kind: Kind },
     expectedGeneration: number | null,
     context: WriteContext,
-  ): Promise<ChangeResult> {
-    return transact<ChangeResult>(this.db, async (tx) => {
+  ): Promise<ChangeResult>
+  requestDeletion<Reason>(
+    selector: { id: string; kind: Kind },
+    expectedGeneration: number | null,
+    context: WriteContext,
+    check: DeletionCheck<Reason>,
+  ): Promise<ChangeResult | Refused<Reason>>
+  requestDeletion<Reason>(
+    selector: { id: string; kind: Kind },
+    expectedGeneration: number | null,
+    context: WriteContext,
+    check: DeletionCheck<Reason> | null = null,
+  ): Promise<ChangeResult | Refused<Reason>> {
+    return transact<ChangeResult | Refused<Reason>>(this.db, async (tx) => {
       const resource = await lock(tx, selector)
       if (!resource) return { outcome: 'notFound' }
       if (resource.deletionRequestedAt) return unchanged(tx, resource, context)
       if (expectedGeneration !== null && expectedGeneration !== resource.generation) return { outcome: 'stale', resource }
+      const refused = (await check?.(tx, resource)) ?? null
+      if (refused !== null) return { outcome: 'refused', refused }
       const change = { deletionRequestedAt: context.now, generation: resource.generation + 1, paused: false, pausedReason: null }
       return writeChange(tx, resource, change, context, {
         reason: 'DeletionRequested',

@@ -487,7 +487,8 @@ describe('dependsOn', () => {
   it('one that is being deleted -> refused; deleted later -> other changes go on', async () => {
     const base = await fresh()
     const { id } = await fresh({ dependsOn: [base.name] })
-    await api.graphql(`mutation ($id: ID!) { applicationDelete(id: $id) { userErrors { code } } }`, { id: base.id })
+    // As an older version did, which asked no dependants.
+    await api.db.resource.update({ where: { id: base.id }, data: { deletionRequestedAt: new Date() } })
     const { userErrors } = await create({ name: 'late', dependsOn: [base.name] })
     expect(userErrors[0]).toMatchObject({ code: 'DEPENDENCY_NOT_FOUND', message: expect.stringContaining('being deleted') })
     expect((await update(id, { replicas: 2 })).userErrors).toEqual([])

@@ -86,6 +86,19 @@ export function conflictErrors(conflicts: readonly ClaimConflict[]): Application
   })
 }
 
+/** Who keeps an application from being deleted, and what to do. */
+export function dependantErrors(dependants: readonly { id: string; name: string }[]): ApplicationError[] {
+  if (dependants.length === 0) return []
+  const who = dependants.map(({ id, name }) => `${name} (${id})`).join(', ')
+  return [
+    {
+      field: ['id'],
+      message: `needed by ${who}: take it out of dependsOn there, or delete them first`,
+      code: 'HAS_DEPENDANTS',
+    },
+  ]
+}
+
 /** Arguments that hold fields of a spec. */
 const objectArguments = new Set(['input', 'changes'])
 

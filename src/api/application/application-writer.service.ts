@@ -1,8 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { claimConflicts, claimsAnything, type Claimant } from '../../persistence/application-claims.js'
+import { claimConflicts, claimsAnything, dependantsOf, type Claimant } from '../../persistence/application-claims.js'
 import type { Transaction } from '../../persistence/database.js'
 import { namesOthers } from '../../persistence/references.js'
-import { ResourceRepository, type CreateCheck, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
+import {
+  ResourceRepository,
+  type ChangeResult,
+  type CreateCheck,
+  type ResourceRow,
+  type SpecChange,
+} from '../../persistence/resource.repository.js'
 import { applicationSpecSchema, type ApplicationSpec } from '../../reconcile/application/spec.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import type { Actor } from '../auth/actor.js'
@@ -12,7 +18,7 @@ import { keyErrors, writeContext } from '../graphql/write-context.js'
 import { Nudger } from '../nudge/nudger.service.js'
 import { changeErrors, createErrors } from '../resource/change-errors.js'
 import { referenceErrors } from './reference-errors.js'
-import { adminFieldErrors, conflictErrors, onArgument, type ApplicationError } from './application-checks.js'
+import { adminFieldErrors, conflictErrors, dependantErrors, onArgument, type ApplicationError } from './application-checks.js'
 
 const kind = 'application'
 
@@ -127,16 +133,13 @@ export class ApplicationWriter {
 
   async delete(id: string, expectedGeneration: number | null | undefined, context: GraphqlContext): Promise<Written> {
     const write = writeContext('applicationDelete', context.actor, this.options.clock())
-    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write)
+    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write, deletionErrors)
+    if (result.outcome === 'refused') return { application: await context.loaders.resource.load(id), userErrors: result.refused }
     if (result.outcome === 'unchanged') await this.nudge(result.resource, context)
     return this.answer(result, id, context)
   }
 
-  private async answer(
-    result: Awaited<ReturnType<ResourceRepository['requestDeletion']>>,
-    id: string,
-    context: GraphqlContext,
-  ): Promise<Written> {
+  private async answer(result: ChangeResult, id: string, context: GraphqlContext): Promise<Written> {
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { application: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
     if (result.outcome === 'changed') await this.nudge(result.resource, context)
@@ -189,6 +192,11 @@ function checkedChange({ change, argument }: AskedChange, actor: Actor) {
     const errors = [...adminFieldErrors(before, spec, actor), ...((await conflictsOf(tx, claimant)) ?? [])]
     return errors.length > 0 ? { refused: onArgument(argument, errors) } : { spec }
   }
+}
+
+async function deletionErrors(tx: Transaction, row: ResourceRow): Promise<ApplicationError[] | null> {
+  const errors = dependantErrors(await dependantsOf(tx, row))
+  return errors.length > 0 ? errors : null
 }
 
 async function conflictsOf(tx: Transaction, claimant: Claimant): Promise<ApplicationError[] | null> {

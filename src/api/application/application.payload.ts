@@ -17,6 +17,7 @@ export const applicationCodes = {
   HOST_PORT_TAKEN: sharedCodes.HOST_PORT_TAKEN,
   DEPENDENCY_NOT_FOUND: 'It would depend on an application that the project does not have.',
   DEPENDENCY_CYCLE: 'It would wait for itself.',
+  HAS_DEPENDANTS: 'Other applications name it in dependsOn, and are not being deleted.',
   RELEASE_NOT_FOUND: 'The application has no release with this number.',
   IDEMPOTENCY_KEY_REUSED: sharedCodes.IDEMPOTENCY_KEY_REUSED,
   IDEMPOTENCY_RESULT_GONE: sharedCodes.IDEMPOTENCY_RESULT_GONE,
