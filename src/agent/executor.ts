@@ -18,6 +18,7 @@ import type {
   SecretSource,
 } from './ports.js'
 import { authFor } from './registry-auth.js'
+import { removeVolume } from './remove-volume.js'
 import { restartContainer } from './restart-container.js'
 import { retireContainer } from './retire-container.js'
 import { runToEnd } from './run-to-end.js'
@@ -54,6 +55,7 @@ export function createExecutor(ports: ExecutorPorts): Executor {
   const verbs: Verbs = {
     ensureContainer,
     retireContainer,
+    removeVolume,
     resolveImage,
     pullImage,
     setRestartPolicy,

@@ -49,11 +49,12 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     const resolved = await resolver.quickly(image)
     return resolved && { image, resolved, local: await imageId(resolved.resolved) }
   }
-  const [containers, images, counted, found] = await Promise.all([
+  const [containers, images, counted, found, volumes] = await Promise.all([
     engine.list(labels),
     Promise.all(request.images.map(imageId)),
     connections.count(request.connectionsTo),
     request.resolve === undefined ? null : resolving(request.resolve),
+    request.volumes ? engine.volumes(labels) : null,
   ])
   const observed = containers.map((c) => toObserved(c, ports))
   const now = ports.clock.now()
@@ -66,6 +67,7 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     images: Object.fromEntries(found ? [...images, found.local] : images),
     published: publisher.liveRevision(request.resource),
     connections: counted,
+    ...(volumes ? { volumes } : {}),
     ...(found ? { resolved: { image: found.image, ...found.resolved } } : {}),
   }
 }

@@ -138,6 +138,8 @@ export const argsSchemas = {
   keepLog: z.object({ name: z.string(), lines: z.number().int().min(1) }),
   setRestartPolicy: z.object({ name: z.string(), policy: restartPolicySchema }),
   retireContainer: z.object({ name: z.string(), graceSeconds: z.number().int().min(0) }),
+  /** Removes a volume of the resource's own, with what it holds. */
+  removeVolume: z.object({ name: z.string() }),
   publishEndpoints: z.object({ publication: publicationSchema.nullable(), revision: z.string() }),
 } as const
 
@@ -157,6 +159,7 @@ export interface ResultOf {
   keepLog: { sha256: string | null }
   setRestartPolicy: Record<string, never>
   retireContainer: { removed: boolean }
+  removeVolume: { removed: boolean }
   publishEndpoints: { revision: string }
 }
 

@@ -51,6 +51,8 @@ export interface NodeObservation {
   published: string | null
   /** Established connections from this node's ingress, by container address. */
   connections: Record<string, number>
+  /** Names of the resource's volumes; absent when nobody asked, and from an agent that does not tell. */
+  volumes?: string[]
   /** What the image that was asked for means now; absent when nobody asked, or when it would have taken long. */
   resolved?: { image: string } & ResultOf['resolveImage']
 }
@@ -74,6 +76,8 @@ export interface ObserveRequest {
   connectionsTo: string[]
   /** An image whose digest is wanted along the way: saves a pass when the answer is quick, and is left to an action when not. */
   resolve?: string
+  /** Its volumes matter now. */
+  volumes?: true
 }
 
 export function reachable(observed: Observation[]): NodeObservation[] {

@@ -30,15 +30,25 @@ const update = (id: string, input: object) =>
     `mutation ($id: ID!, $input: ApplicationUpdateInput!) { applicationUpdate(id: $id, input: $input) { ${errorFields} } }`,
     { id, input },
   )
-const remove = (id: string) =>
-  shop.ask(`mutation ($id: ID!) { applicationDelete(id: $id) { application { id deletionRequestedAt } ${errorFields} } }`, { id })
+const remove = (id: string, removeVolumes?: boolean) =>
+  shop.ask(
+    `mutation ($id: ID!, $volumes: Boolean) {
+      applicationDelete(id: $id, removeVolumes: $volumes) { application { id generation deletionRequestedAt } ${errorFields} } }`,
+    { id, volumes: removeVolumes },
+  )
 const row = (id: string) => api.db.resource.findUniqueOrThrow({ where: { id } })
 
-/** Something that a test lets go on when it likes. */
-function gate(): { passed: Promise<void>; open: () => void } {
-  let open = () => {}
-  const passed = new Promise<void>((resolve) => (open = resolve))
-  return { passed, open }
+/** Where a transaction waits, with its locks, until a test lets it go on. */
+function gate() {
+  const [arrived, passed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  return {
+    arrived: arrived.promise,
+    open: () => passed.resolve(),
+    wait: () => {
+      arrived.resolve()
+      return passed.promise
+    },
+  }
 }
 
 /** Whether it is still waiting for somebody's lock after a while. */
@@ -53,7 +63,7 @@ describe('applicationDelete of what others depend on', () => {
     const [web, worker] = [await made('web', ['base']), await made('worker', ['base'])]
     const before = [await row(base), await api.db.event.count(), await api.db.revision.count()]
     const { application, userErrors } = await remove(base)
-    expect(application).toEqual({ id: base, deletionRequestedAt: null })
+    expect(application).toMatchObject({ id: base, generation: 1, deletionRequestedAt: null })
     expect(userErrors).toEqual([
       {
         field: ['id'],
@@ -85,14 +95,15 @@ describe('applicationDelete of what others depend on', () => {
 
   it('while a create that names it has not committed -> waits for it, and is refused', async () => {
     const base = await made('base')
-    const { passed, open } = gate()
+    const { arrived, wait, open } = gate()
     const { projectId } = shop
     const draft = { kind: 'application', projectId, name: 'web', spec: dependant } as const
     const creating = resources.create(draft, context('applicationCreate'), async (tx) => {
       const found = await claimConflicts(tx, { id: null, before: null, projectId, name: 'web', spec: dependant })
-      await passed
+      await wait()
       return found.length > 0 ? found : null
     })
+    await arrived
     const deleting = remove(base)
     expect(await waits(deleting)).toBe(true)
     open()
@@ -102,18 +113,19 @@ describe('applicationDelete of what others depend on', () => {
 
   it('while an update that names it has not committed -> waits for it, and is refused', async () => {
     const [base, web] = [await made('base'), await made('web')]
-    const { passed, open } = gate()
+    const { arrived, wait, open } = gate()
     const changing = resources.patch(
       { id: web, kind: 'application' },
       null,
       async (_before, { projectId }, tx) => {
         const before = { image: 'nginx' }
         const found = await claimConflicts(tx, { id: web, before, projectId, name: 'web', spec: dependant })
-        await passed
+        await wait()
         return found.length > 0 ? { refused: found } : { spec: dependant }
       },
       context('applicationUpdate'),
     )
+    await arrived
     const deleting = remove(base)
     expect(await waits(deleting)).toBe(true)
     open()
@@ -123,17 +135,17 @@ describe('applicationDelete of what others depend on', () => {
 
   it('and has not committed when a create and an update name it -> they wait, and find it being deleted', async () => {
     const [base, web] = [await made('base'), await made('web')]
-    const { passed, open } = gate()
-    const deleting = resources.requestDeletion(
-      { id: base, kind: 'application' },
-      null,
-      context('applicationDelete'),
-      async (tx, found) => {
+    const { arrived, wait, open } = gate()
+    const deleting = resources.requestDeletion({ id: base, kind: 'application' }, null, context('applicationDelete'), {
+      removesVolumes: null,
+      message: () => '',
+      check: async (tx, found) => {
         const dependants = await dependantsOf(tx, found)
-        await passed
+        await wait()
         return dependants.length > 0 ? dependants : null
       },
-    )
+    })
+    await arrived
     const writes = [create('late', ['base']), update(web, { dependsOn: ['base'] })]
     for (const write of writes) expect(await waits(write)).toBe(true)
     open()
@@ -156,5 +168,55 @@ describe('applicationDelete of what others depend on', () => {
       const went = deleted.userErrors.length === 0
       expect(named.map((answer) => answer.userErrors.length === 0).includes(true)).toBe(!went)
     }
+  })
+})
+
+describe('applicationDelete and volumes', () => {
+  const withVolumes = async (name: string): Promise<string> => {
+    const id = await made(name)
+    expect((await update(id, { volumes: [{ name: 'data', path: '/data' }] })).userErrors).toEqual([])
+    return id
+  }
+  const lastEvent = (resourceId: string) => api.db.event.findFirstOrThrow({ where: { resourceId }, orderBy: { id: 'desc' } })
+
+  it('not said -> they stay, and an event tells which', async () => {
+    const id = await withVolumes('web')
+    await remove(id)
+    expect((await row(id)).removesVolumes).toBe(false)
+    expect(await lastEvent(id)).toMatchObject({
+      reason: 'DeletionRequested',
+      message: 'its deletion was asked for; its volumes stay: data',
+    })
+  })
+
+  it('said -> written with the deletion, told by an event and in the audit', async () => {
+    const id = await withVolumes('web')
+    await remove(id, true)
+    expect((await row(id)).removesVolumes).toBe(true)
+    expect((await lastEvent(id)).message).toContain('its volumes go with it')
+    expect(await api.db.auditEntry.findFirst({ where: { resourceId: id }, orderBy: { id: 'desc' } })).toMatchObject({
+      operation: 'applicationDelete',
+      after: { removesVolumes: true },
+    })
+  })
+
+  it('said anew while it is being deleted -> a new generation and a nudge; said again or not said -> nothing changes', async () => {
+    const id = await withVolumes('web')
+    const { application } = await remove(id)
+    const first = await row(id)
+    for (const [said, generation] of [
+      [undefined, 3],
+      [false, 3],
+      [true, 4],
+      [true, 4],
+      [undefined, 4],
+      [false, 5],
+    ] as const) {
+      expect((await remove(id, said)).application).toMatchObject({ id, generation })
+      expect((await row(id)).deletionRequestedAt).toEqual(first.deletionRequestedAt)
+    }
+    expect(application.generation).toBe(3)
+    expect((await row(id)).removesVolumes).toBe(false)
+    await expect.poll(() => api.nudges.nudged.filter((n) => n.id === id).length).toBeGreaterThanOrEqual(4)
   })
 })

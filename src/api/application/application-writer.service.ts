@@ -59,6 +59,13 @@ export interface AskedChange {
   change: NewSpec
 }
 
+export interface AskedDeletion {
+  id: string
+  expectedGeneration: number | null | undefined
+  /** Nothing = as it was said before, or else no. */
+  removesVolumes: boolean | null | undefined
+}
+
 /** What a change would make of an application. */
 export interface PlannedChange {
   row: ResourceRow
@@ -131,9 +138,10 @@ export class ApplicationWriter {
     return { errors: changeErrors(result, kind, id) }
   }
 
-  async delete(id: string, expectedGeneration: number | null | undefined, context: GraphqlContext): Promise<Written> {
+  async delete({ id, expectedGeneration, removesVolumes }: AskedDeletion, context: GraphqlContext): Promise<Written> {
     const write = writeContext('applicationDelete', context.actor, this.options.clock())
-    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write, deletionErrors)
+    const deletion = { removesVolumes: removesVolumes ?? null, check: deletionErrors, message: deletionMessage }
+    const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write, deletion)
     if (result.outcome === 'refused') return { application: await context.loaders.resource.load(id), userErrors: result.refused }
     if (result.outcome === 'unchanged') await this.nudge(result.resource, context)
     return this.answer(result, id, context)
@@ -192,6 +200,12 @@ function checkedChange({ change, argument }: AskedChange, actor: Actor) {
     const errors = [...adminFieldErrors(before, spec, actor), ...((await conflictsOf(tx, claimant)) ?? [])]
     return errors.length > 0 ? { refused: onArgument(argument, errors) } : { spec }
   }
+}
+
+function deletionMessage({ spec }: ResourceRow, removesVolumes: boolean): string {
+  const names = ((spec as ApplicationSpec).volumes ?? []).map((v) => v.name).join(', ')
+  if (removesVolumes) return 'its deletion was asked for, and that its volumes go with it'
+  return names === '' ? 'its deletion was asked for' : `its deletion was asked for; its volumes stay: ${names}`
 }
 
 async function deletionErrors(tx: Transaction, row: ResourceRow): Promise<ApplicationError[] | null> {

@@ -69,14 +69,22 @@ export class ApplicationResolver {
   }
 
   @Mutation(() => ApplicationPayload, {
-    description: 'Asks for its deletion: containers, addresses and records go, step by step, as its conditions tell.',
+    description:
+      'Asks for its deletion: containers, addresses and records go, step by step, as its conditions tell. Refused while others depend on it. Its volumes stay, unless `removeVolumes` says otherwise.',
   })
   async applicationDelete(
     @Args('id', idArgument) id: string,
     @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: number | null | undefined,
+    @Args('removeVolumes', {
+      type: () => Boolean,
+      nullable: true,
+      description:
+        'Removes its volumes with what they hold, on every node where it has any, as soon as its containers are gone. Not given: as an earlier call said, or else they stay. May be said anew as long as the deletion is not over.',
+    })
+    removesVolumes: boolean | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    return this.writer.delete(id, expectedGeneration, context)
+    return this.writer.delete({ id, expectedGeneration, removesVolumes }, context)
   }
 
   @ResolveField(() => Replicas, { description: 'How many replicas there are.' })

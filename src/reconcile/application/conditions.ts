@@ -30,5 +30,6 @@ export const applicationReasons = {
   ImageResolved: ['ResolvedByRegistry', 'ResolvedLocally', 'Resolving', 'ResolveFailed'],
   EndpointsPublished: ['Published', 'Publishing', 'PublishFailed', 'NothingToPublish', 'Unobserved'],
   StrategyHonoured: ['FallbackToRecreate'],
+  VolumesInPlace: ['LeftBehind'],
   Draining: ['NothingDrains', 'WaitingForConnections', 'WaitingForDns', 'WaitingForNode', 'NodeUnreachable', 'Stopping'],
 } as const
