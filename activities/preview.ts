@@ -25,7 +25,7 @@ export interface Previewed {
   steps: PreviewedStep[]
   /** False when planning came to no end within its limit. */
   converges: boolean
-  /** What could not be known, e.g. because a node did not answer. */
+  /** What a person has to know of it, e.g. that a node did not answer. */
   notes: string[]
 }
 
