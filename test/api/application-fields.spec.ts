@@ -229,6 +229,27 @@ describe('bad input', () => {
       'another mount or file',
     ],
     [
+      'file in a bind mount',
+      { bindMounts: [{ source: '/srv', path: '/data' }], files: [{ path: '/data/deep/x', content: '' }] },
+      ['files', '0', 'path'],
+      'would lie in a folder of the host',
+    ],
+    [
+      'file where another file needs a folder',
+      {
+        files: [
+          { path: '/etc/app/conf', content: '' },
+          { path: '/etc/app', content: '' },
+        ],
+      },
+      ['files', '1', 'path'],
+      'the folder of /etc/app/conf',
+    ],
+    ['file that is a folder', { files: [{ path: '/etc/app/', content: '' }] }, ['files', '0', 'path'], 'is a folder'],
+    ['file in /proc', { files: [{ path: '/proc/x', content: '' }] }, ['files', '0', 'path'], 'would lie in /proc'],
+    ['mount path that is / in other words', { tmpfs: [{ path: '/./' }] }, ['tmpfs', '0', 'path'], 'below /'],
+    ['volume in /proc', { volumes: [{ name: 'a', path: '/proc/a' }] }, ['volumes', '0', 'path'], 'folder of the kernel'],
+    [
       'volume twice',
       {
         volumes: [

@@ -92,7 +92,10 @@ export class ApplicationPlan {
   @Field(() => Boolean, { description: 'False when planning found no end.' })
   converges!: boolean
 
-  @Field(() => [String], { description: 'What a person has to know of it: a node that did not answer, a strategy that cannot be kept, data that does not follow to another node.' })
+  @Field(() => [String], {
+    description:
+      'What a person has to know of it: a node that did not answer, a strategy that cannot be kept, data that does not follow to another node.',
+  })
   notes!: string[]
 }
 

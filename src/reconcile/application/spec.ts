@@ -3,6 +3,7 @@ import type { Probe, ResourceLimits } from '../action.js'
 import { shortHash } from '../hash.js'
 import { reservedLabelPrefix } from '../labels.js'
 import { imageSchema, nameSchema } from '../name.js'
+import { pathIssues } from './paths.js'
 
 /** Text that PostgreSQL, JSON and a process's environment all can hold. */
 const text = z
@@ -237,21 +238,8 @@ export const applicationSpecSchema = z
     // All replicas live on one node, so a second one could never bind.
     if (spec.publishedPorts?.length && (spec.replicas ?? applicationDefaults.replicas) > 1)
       ctx.addIssue({ code: 'custom', path: ['replicas'], message: 'must be 0 or 1 while host ports are published: each replica would need them' })
-    mountPathsTwice(spec).forEach((path) => ctx.addIssue({ code: 'custom', path, message: 'another mount or file has this path' }))
+    pathIssues(spec).forEach((issue) => ctx.addIssue({ code: 'custom', ...issue }))
   })
-
-/** Places of the mounts and files whose path an earlier one has. */
-function mountPathsTwice(spec: { [Field in 'volumes' | 'bindMounts' | 'tmpfs' | 'files']?: { path: string }[] | undefined }) {
-  const seen = new Set<string>()
-  return (['volumes', 'bindMounts', 'tmpfs', 'files'] as const).flatMap((field) =>
-    (spec[field] ?? []).flatMap(({ path }, index) => {
-      const canonical = path.replace(/\/+/g, '/').replace(/\/$/, '')
-      const twice = seen.has(canonical)
-      seen.add(canonical)
-      return twice ? [[field, index, 'path']] : []
-    }),
-  )
-}
 
 export type ApplicationSpec = z.infer<typeof applicationSpecSchema>
 
