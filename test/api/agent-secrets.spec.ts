@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashToken } from '../../src/adapters/crypto/token.js'
 import { readAgentConfig } from '../../src/agent/config.js'
+import { hello } from '../../src/agent/testing/frames.js'
 import { NodeRepository } from '../../src/persistence/node.repository.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
-import { FakeAgent, hello } from './fake-agent.js'
+import { FakeAgent } from './fake-agent.js'
 import { SecretWorld } from './secret-world.js'
 
 let api: ApiUnderTest
