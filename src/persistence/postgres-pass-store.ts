@@ -140,11 +140,12 @@ async function writeOutcome(
 ): Promise<void> {
   const at = new Date(now)
   if (outcome.finalize) {
-    const { id, kind, projectId, name } = resource
-    await tx.tombstone.create({ data: { resourceId: id, kind, projectId, name, deletedAt: at } })
+    await tx.$executeRaw`
+      INSERT INTO "Tombstone" ("resourceId", kind, "projectId", name, "removesVolumes", "deletedAt")
+      SELECT id, kind, "projectId", name, "removesVolumes", ${at} FROM "Resource" WHERE id = ${resource.id}`
     await writeEvents(tx, resource, outcome, at)
-    await tx.resource.delete({ where: { id } })
-    await announce(tx, id)
+    await tx.resource.delete({ where: { id: resource.id } })
+    await announce(tx, resource.id)
     return
   }
   await writeConditions(tx, resource.id, outcome, at)

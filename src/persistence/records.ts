@@ -82,5 +82,12 @@ export async function writeApplicationRecord(
       await tx.$executeRaw`
         UPDATE "Resource" SET "publishedOn" = array_remove("publishedOn", ${record.node}) WHERE id = ${resourceId}`
       return null
+    case 'volumesMade':
+      await tx.resource.update({ where: { id: resourceId }, data: { volumesOn: { push: record.node } } })
+      return null
+    case 'volumesGone':
+      await tx.$executeRaw`
+        UPDATE "Resource" SET "volumesOn" = array_remove("volumesOn", ${record.node}) WHERE id = ${resourceId}`
+      return null
   }
 }

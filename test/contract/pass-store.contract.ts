@@ -124,6 +124,8 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
           releases: [],
           endpoints: [],
           publishedOn: [],
+          volumesOn: [],
+          removesVolumes: false,
           dnsTtlSeconds: 5,
         })
         expect(claimed.nodes).toMatchObject([{ id: node.id, name: 'n1', lastSeenAt: now }])
@@ -277,6 +279,13 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect((await desired()).publishedOn).toEqual(['node_1', 'node_2', 'node_3'])
         await write({ type: 'unpublished', node: 'node_2' })
         expect((await desired()).publishedOn).toEqual(['node_1', 'node_3'])
+      })
+
+      it('volumes made and gone -> the nodes between, in order', async () => {
+        await write({ type: 'volumesMade', node: 'node_2' }, { type: 'volumesMade', node: 'node_1' })
+        expect((await desired()).volumesOn).toEqual(['node_1', 'node_2'])
+        await write({ type: 'volumesGone', node: 'node_1' })
+        expect((await desired()).volumesOn).toEqual(['node_2'])
       })
 
       it('the same endpoint twice -> refused', async () => {

@@ -149,7 +149,8 @@ describe('the whole application', () => {
     await app.untilReady({ status: 'False', reason: 'DependencyNotReady' })
     expect(await app.containers()).toEqual([])
     await app.untilSettled({ release: 1, replicas: 1 })
-    await Promise.all([app.delete(), db.delete()])
+    await app.delete()
+    await db.delete()
   })
 
   it('a replica that hangs -> the same container is started again', { timeout: 120_000 }, async () => {
@@ -180,6 +181,20 @@ describe('the whole application', () => {
     const [address] = await app.resolve()
     expect(await (await fetch(`http://${address}:8080/log`)).text()).toBe('one\ntwo\n')
     await app.delete()
+  })
+
+  it('deleted with its volumes -> they go after its containers, and nothing else does', { timeout: 120_000 }, async () => {
+    const app = await busybox('emptied', { volumes: [{ name: 'one', path: '/one' }, { name: 'two', path: '/two', readOnly: true }] })
+    await app.untilSettled({ release: 1, replicas: 1 })
+    const volumes = async () => {
+      const { Volumes } = await live.docker.listVolumes({ filters: { label: [`${label.resource}=${app.id}`] } })
+      return (Volumes ?? []).map((v) => v.Labels?.[label.volume]).sort()
+    }
+    expect(await volumes()).toEqual(['one', 'two'])
+    await act('applicationDelete', app, ', removeVolumes: true')
+    await until('it is gone', async () => (await app.told()) === null)
+    expect(await volumes()).toEqual([])
+    expect(await app.containers()).toEqual([])
   })
 
   describe('a secret', () => {
