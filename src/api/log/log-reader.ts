@@ -144,6 +144,7 @@ export class LogReader implements AsyncIterableIterator<LogEvent> {
   private shedForSlow(): void {
     const now = Date.now()
     for (const source of this.sources.values()) {
+      if (source.perhapsStuck) source.fallBack()
       if (!source.behind) {
         this.behindSince.delete(source)
         continue
