@@ -35,7 +35,13 @@ export async function makeBackup({ settings, to, withKey, now, log }: BackupOpti
   const home = homeAt(settings.home)
   const instance = await instanceOf(home.path)
   if (!instance) throw new Error(`there is no instance in ${home.path}: nothing to back up`)
-  const folder = join(to, `evenkeel-${instance}-${now.toISOString().replace(/\.\d+Z$/, 'Z').replaceAll(':', '-')}`)
+  const folder = join(
+    to,
+    `evenkeel-${instance}-${now
+      .toISOString()
+      .replace(/\.\d+Z$/, 'Z')
+      .replaceAll(':', '-')}`,
+  )
   const partial = join(dirname(folder), `.${basename(folder)}.partial-${process.pid}`)
   await mkdir(to, { recursive: true, mode: 0o700 })
   await mkdir(partial, { mode: 0o700 })
@@ -44,7 +50,9 @@ export async function makeBackup({ settings, to, withKey, now, log }: BackupOpti
     const key = withKey ? await readFile(keyPath, 'utf8') : await textIfThere(keyPath)
     if (!withKey && key !== null) requireOneKey(key)
     // First the database: a file that is newer than its row is what every start makes agree, the other way round is not.
-    const dumped = await withInstanceDatabase({ home, settings, lock: supervisorPidFile(home), log }, (url) => dumpDatabase(url, partial))
+    const dumped = await withInstanceDatabase({ home, settings, lock: supervisorPidFile(home), log }, (url) =>
+      dumpDatabase(url, partial),
+    )
     if (key !== (await textIfThere(keyPath)))
       throw new Error('the master key was rotated while the backup was made: make it again when `npm run key:rotate` has ended')
     const state = await copyStateFiles(home.path, join(partial, stateFolder))
