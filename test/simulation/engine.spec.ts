@@ -114,6 +114,21 @@ describe("the mission's engine", () => {
       expect(await isReady('app_1')).toBe(true)
     }))
 
+  it('what it waits for ends at once -> it says so within moments, not at its next resync', () =>
+    within(async () => {
+      await make('app_2', { dependsOn: ['app-1'] })
+      world.nudgeOnce('app_2')
+      await world.run(1_000)
+      await make('app_1', { image: 'registry.test/bad-exits:1' })
+      world.nudgeOnce('app_1')
+      await world.run(10_000)
+      expect(await readyOf('app_1')).toMatchObject({ status: 'False', reason: 'ContainerExited' })
+      expect(await readyOf('app_2')).toMatchObject({
+        reason: 'DependencyNotReady',
+        message: expect.stringMatching(/app-1.*ContainerExited.*code 2/),
+      })
+    }))
+
   const interruptions = 40
   const eventsApart = 8
   it.each([
