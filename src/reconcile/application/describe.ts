@@ -33,13 +33,13 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
   const { input, target, count } = world
   const away = input.observed.find((o): o is UnreachableNode => o.unreachable !== null)
   if (away) return ready('Unknown', awayReason(away), `${away.message}; what runs there goes on running`)
-  if (input.resource.deleting) return ready('False', 'Deleting', deletingMessage(world))
+  if (input.resource.deleting) return ready('False', 'Deleting', deletingMessage(world, wanted))
   if (world.needsRelease && world.missingSecrets.length > 0) return secretMissing(world)
   if (world.needsRelease) return resolving(world)
   if (world.latest?.verdict) return failed(world)
   if (input.desired.addressesExhausted)
     return ready('False', 'AddressesExhausted', `the network of node ${input.desired.node} has no address left: remove replicas, or add a node`)
-  const blocking = blockingFailure(world, wanted)
+  const blocking = blockingFailure(world, wanted) ?? failureToStop(world, wanted)
   if (blocking) return ready('False', blocking.reason, `${blocking.message}; ${nextTry(blocking)}`)
   const lost = lostReplica(world)
   if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(world, lost)}: change the application's image, or bring the old one back`)
@@ -82,9 +82,10 @@ function awayReason(away: UnreachableNode): string {
   return away.unreachable === 'DockerUnreachable' ? 'DockerUnreachable' : 'NodeUnreachable'
 }
 
-function deletingMessage(world: World): string {
+function deletingMessage(world: World, wanted: Action[]): string {
   const left = world.nodes.reduce((sum, n) => sum + n.containers.length, 0)
-  return `${left} containers are still to be removed`
+  const failure = failureToStop(world, wanted)
+  return `${left} containers are still to be removed${failure ? `: ${failure.message}; ${nextTry(failure)}` : ''}`
 }
 
 function resolving(world: World): ConditionDraft {
@@ -118,6 +119,13 @@ function blockingFailure(world: World, wanted: Action[]): Failure | undefined {
     action.verb === 'runToEnd' ||
     (action.verb === 'publishEndpoints' && !isPublished(world))
   const failed = wanted.find((a) => input.failures.has(a.key) && concerns(a))
+  return failed ? input.failures.get(failed.key) : undefined
+}
+
+/** The failure of a stop. What leaves beside a complete set is no trouble; else it is what all the rest may wait for. */
+function failureToStop({ input, replicas, count }: World, wanted: Action[]): Failure | undefined {
+  if (count > 0 && replicas.filter((r) => r.wanted && serves(r)).length >= count) return undefined
+  const failed = wanted.find((a) => a.verb === 'retireContainer' && input.failures.has(a.key))
   return failed && input.failures.get(failed.key)
 }
 
