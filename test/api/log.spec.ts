@@ -196,6 +196,7 @@ describe('applicationLogs', () => {
     await node.remove(first, id, 1, 0)
     await expect.poll(() => followed.notices(), { timeout: 15_000 }).toEqual(['REPLICA_JOINED', 'REPLICA_ENDED'])
     expect(followed.texts()).toEqual(['a', 'b', 'bye'])
+    expect(followed.events.at(-1)?.notice?.reason).toBe('REPLICA_ENDED')
   })
 
   it('a reader that stops reading -> its lines are dropped and counted, and none is told twice', async () => {
