@@ -80,7 +80,7 @@ async function outcomeOf(context: DecideContext, open: OpenPass, input: DecideIn
       requeueAfterMs,
       finalized: plan.finalize,
       paused: false,
-      ...(planned.concernsOthers || conditions.some(becameReady) ? { wakes: true } : {}),
+      ...(planned.concernsOthers || conditions.some((c) => isNewsOfReady(open, c)) ? { wakes: true } : {}),
       ...described(plan.conditions),
     },
     conditions,
@@ -194,8 +194,10 @@ function merged(open: OpenPass, draft: ConditionDraft, now: number): ConditionCh
   return mergeCondition(open.conditions.find((c) => c.type === draft.type), draft, open.resource.generation, now)
 }
 
-function becameReady({ changed, condition }: ConditionChange): boolean {
-  return changed && condition.type === 'Ready' && condition.status === 'True'
+/** Who waits may begin, or has another reason to tell why it waits: most of all that there is nothing more to wait for. */
+function isNewsOfReady(open: OpenPass, { changed, condition }: ConditionChange): boolean {
+  if (!changed || condition.type !== 'Ready') return false
+  return condition.status === 'True' || condition.reason !== open.conditions.find((c) => c.type === 'Ready')?.reason
 }
 
 function described(conditions: ConditionDraft[]): Pick<Decision, 'ready' | 'reason' | 'summary'> {

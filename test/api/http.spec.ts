@@ -232,6 +232,8 @@ describe('health', () => {
     expect(text).toContain('evenkeel_resources{kind="node",ready="Unknown",out_of_step="false"} 1')
     expect(text).toMatch(/evenkeel_node_last_seen_seconds\{node="node_\w+",name="test-host"\}/)
     expect(text).toContain('evenkeel_agents_connected 0')
+    expect(text).toContain('evenkeel_log_readers 0')
+    expect(text).toContain('evenkeel_log_lines_dropped_total 0')
   })
 
   it('/metrics through a proxy -> only with a token', async () => {

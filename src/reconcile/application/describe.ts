@@ -40,7 +40,7 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
   if (world.latest?.verdict) return failed(world)
   if (input.desired.addressesExhausted)
     return ready('False', 'AddressesExhausted', `the network of node ${input.desired.node} has no address left: remove replicas, or add a node`)
-  const blocking = blockingFailure(world, wanted)
+  const blocking = blockingFailure(world, wanted) ?? failureToStop(world, wanted)
   if (blocking) return ready('False', blocking.reason, `${blocking.message}; ${nextTry(blocking)}`)
   const lost = lostReplica(world)
   if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(world, lost)}: change the application's image, or bring the old one back`)
@@ -88,7 +88,9 @@ function deleting(world: World, wanted: Action[]): ConditionDraft {
   const kept = wanted.flatMap((a) => (a.verb === 'removeVolume' ? [failures.get(a.key)] : [])).find((f) => f !== undefined)
   if (kept) return ready('False', kept.reason, `${kept.message}; ${nextTry(kept)}`)
   const left = world.nodes.reduce((sum, n) => sum + n.containers.length, 0)
-  return ready('False', 'Deleting', `${left} containers are still to be removed${deletedVolumesMessage(world)}`)
+  const failure = failureToStop(world, wanted)
+  const why = failure ? `: ${failure.message}; ${nextTry(failure)}` : ''
+  return ready('False', 'Deleting', `${left} containers are still to be removed${why}${deletedVolumesMessage(world)}`)
 }
 
 function resolving(world: World): ConditionDraft {
@@ -122,6 +124,13 @@ function blockingFailure(world: World, wanted: Action[]): Failure | undefined {
     action.verb === 'runToEnd' ||
     (action.verb === 'publishEndpoints' && !isPublished(world))
   const failed = wanted.find((a) => input.failures.has(a.key) && concerns(a))
+  return failed ? input.failures.get(failed.key) : undefined
+}
+
+/** The failure of a stop. What leaves beside a complete set is no trouble; else it is what all the rest may wait for. */
+function failureToStop({ input, replicas, count }: World, wanted: Action[]): Failure | undefined {
+  if (count > 0 && replicas.filter((r) => r.wanted && serves(r)).length >= count) return undefined
+  const failed = wanted.find((a) => a.verb === 'retireContainer' && input.failures.has(a.key))
   return failed && input.failures.get(failed.key)
 }
 
