@@ -20,6 +20,13 @@ const post = (body: string, headers: Record<string, string> = {}) =>
     headers: { 'content-type': 'application/json', authorization: `Bearer ${api.ownerToken}`, ...headers },
   })
 
+describe('an answer', () => {
+  it('of GraphQL -> carries no hash of itself, which nobody would compare', async () => {
+    const answer = await post('{"query":"{ viewer { name } }"}')
+    expect(answer.headers.get('etag')).toBeNull()
+  })
+})
+
 describe('limits', () => {
   it('a body over 1 MB -> 413 in the shape of a GraphQL error, and nothing done', async () => {
     const answer = await post(

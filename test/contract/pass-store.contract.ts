@@ -177,6 +177,13 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(await store.decide(app.id, number, now, async () => outcome())).toMatchObject({ superseded: false })
       })
 
+      it('the step finds the pass superseded -> nothing is written, and the pass can be decided again', async () => {
+        const { pass: number } = await claim()
+        expect(await store.decide(app.id, number, now, async () => 'superseded')).toBe('superseded')
+        expect(await store.read(app.id)).toMatchObject({ lastPassAt: null, observedGeneration: 0 })
+        expect(await store.decide(app.id, number, now, async () => outcome())).toMatchObject({ superseded: false })
+      })
+
       it('a resource that is gone -> superseded', async () =>
         expect(await store.decide('app_nobody', 1, now, async () => outcome())).toBe('superseded'))
 
@@ -192,6 +199,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
 
       it('a paused pass -> does not say that the generation was looked at', async () => {
         await store.setPaused(app.id, true)
+        expect((await claim()).paused).toBe(true)
         await pass(({ paused }) => {
           expect(paused).toBe(true)
           return { observedGeneration: null }

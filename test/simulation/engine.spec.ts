@@ -99,6 +99,29 @@ describe("the mission's engine", () => {
       expect(logged).toEqual([expect.stringContaining('app_2')])
     }))
 
+  it('resumed between the claim of a pass and its decision -> superseded: nothing is planned without a look', () =>
+    within(async (store) => {
+      await make('app_1')
+      await store.setPaused('app_1', true)
+      const { begin } = createControlActivities({
+        instance: 'i',
+        store: Object.assign(Object.create(store) as typeof store, {
+          async claim(id: string) {
+            const claimed = await store.claim(id)
+            await store.setPaused(id, false)
+            return claimed
+          },
+        }),
+        signingKey: signingKeyOf(generateSigningKey().privatePem),
+        clock: world.clock.now,
+        nudge: () => Promise.resolve(),
+        log: () => undefined,
+      })
+      const begun = await begin('app_1', { inFlight: [], settled: [], quiet: false, seen: [] })
+      expect(begun?.decision).toMatchObject({ superseded: true, start: [] })
+      expect(await store.read('app_1')).toMatchObject({ observedGeneration: 0 })
+    }))
+
   it('a controller that fails in every pass -> never stops another, and goes on when its cause is gone', () =>
     within(async (store) => {
       await make('app_1', { image: null })

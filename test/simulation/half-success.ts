@@ -56,6 +56,8 @@ const engineCalls: Record<keyof NodeEngine, 'reads' | 'changes'> = {
   logBatches: 'reads',
   imagesInUse: 'reads',
   rootDir: 'reads',
+  volumes: 'reads',
+  volumeLabels: 'reads',
   bridgeOf: 'reads',
   exec: 'reads',
   execRuns: 'reads',
@@ -73,6 +75,7 @@ const engineCalls: Record<keyof NodeEngine, 'reads' | 'changes'> = {
   createSystem: 'changes',
   removeImage: 'changes',
   removeNetwork: 'changes',
+  removeVolume: 'changes',
 }
 
 const id = 'app_1'
@@ -100,7 +103,7 @@ export async function travel(way: Way, death: Death | null = null): Promise<Trav
 export interface TheApplication {
   create(spec: ApplicationSpec): Promise<void>
   change(spec: ApplicationSpec, gap: boolean): Promise<void>
-  remove(): Promise<void>
+  remove(volumes?: boolean): Promise<void>
   /** Of one replica's container. */
   crash(replica: number): void
   hang(replica: number): void
@@ -157,10 +160,11 @@ class Journey implements TheApplication {
     this.world.nudgeOnce(id)
   }
 
-  async remove(): Promise<void> {
+  async remove(volumes = false): Promise<void> {
     const watched = this.world.applications.get(id)
     if (watched) Object.assign(watched, { generation: 2, deleting: true, serving: false })
-    await this.world.options.store.requestDeletion(id, this.world.clock.now())
+    if (volumes) this.world.volumesToGo.add(id)
+    await this.world.options.store.requestDeletion(id, this.world.clock.now(), volumes)
     this.world.nudgeOnce(id)
   }
 
@@ -239,6 +243,7 @@ class Journey implements TheApplication {
         .sort(),
       held: held.map((a) => engine.holderOf(a)?.name ?? a).sort(),
       others: this.others.filter((c) => engine.containers.get(c.id) === c && isAlive(c)).length,
+      volumes: [...engine.volumesByName.keys()],
     }
     const wrong = differing(found, this.expected(row?.generation ?? 0))
     const kept = this.containers().filter((c) => before.includes(c.id)).length
@@ -247,7 +252,7 @@ class Journey implements TheApplication {
 
   private expected(generation: number) {
     const { end } = this.way
-    if (end === 'gone') return { row: 'buried', containers: [], shown: [], named: [], held: [], others: this.others.length }
+    if (end === 'gone') return { row: 'buried', containers: [], shown: [], named: [], held: [], others: this.others.length, volumes: [] }
     const names = Array.from({ length: end.replicas }, (_, n) => `ek-${instance}-${id}-${end.release}-${n}`)
     return {
       row: `${end.ready} of generation ${generation}`,
@@ -256,6 +261,7 @@ class Journey implements TheApplication {
       named: names,
       held: names,
       others: this.others.length,
+      volumes: [],
     }
   }
 

@@ -8,7 +8,7 @@ import { reconciledKinds } from '../../src/reconcile/kind.js'
 import type { Decision } from '../../src/reconcile/loop.js'
 import type { NginxdemoSpec } from '../../src/reconcile/nginxdemo/spec.js'
 import { firstFixedOffset, fixedAddressesEnd } from '../../src/persistence/addresses.js'
-import type { ClaimedPass, DueResource, NodeState, OpenPass, PassOutcome, PassStore } from '../../src/persistence/pass-store.js'
+import type { ClaimedPass, DueResource, NodeState, OpenPass, PassOutcome, PassStep, PassStore } from '../../src/persistence/pass-store.js'
 import type { DesiredState, NewResource, StoredResource } from './desired-state.js'
 
 interface Row {
@@ -64,7 +64,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       const row = this.rows.get(id)
       if (!row) return null
       row.passNumber++
-      return { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), nodes: this.nodeStates() }
+      return { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), paused: row.paused, nodes: this.nodeStates() }
     })
   }
 
@@ -72,7 +72,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     return this.locked(async () => {
       const row = this.rows.get(id)
       return row
-        ? { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), nodes: this.nodeStates() }
+        ? { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), paused: row.paused, nodes: this.nodeStates() }
         : null
     })
   }
@@ -85,7 +85,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     id: string,
     pass: number,
     now: number,
-    step: (open: OpenPass) => Promise<PassOutcome>,
+    step: PassStep,
   ): Promise<Decision | 'superseded'> {
     return this.locked(async () => {
       const row = this.rows.get(id)
@@ -95,6 +95,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       const rested = new Map([...this.nodes].map(([node, n]) => [node, new Map(n.rested)]))
       try {
         const outcome = await step(this.openPass(draft, now))
+        if (outcome === 'superseded') return outcome
         this.commit(draft, pass, outcome, now)
         return outcome.decision
       } catch (error) {

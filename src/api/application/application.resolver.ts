@@ -91,7 +91,7 @@ export class ApplicationResolver {
   }
 
   @ResolveField(() => Replicas, { description: 'How many replicas there are.' })
-  async replicas(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext): Promise<Replicas> {
+  async replicas(row: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<Replicas> {
     const endpoints = await loaders.endpoints.load(row.id)
     return {
       desired: row.deletionRequestedAt ? 0 : ((row.spec as ApplicationSpec).replicas ?? applicationDefaults.replicas),
@@ -100,7 +100,7 @@ export class ApplicationResolver {
   }
 
   @ResolveField(() => [Endpoint], { description: 'Its replicas and their addresses, old releases first.' })
-  endpoints(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext) {
+  endpoints(row: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.endpoints.load(row.id)
   }
 
@@ -108,7 +108,7 @@ export class ApplicationResolver {
     nullable: true,
     description: 'The newest release that served and was not given up; null before the first one.',
   })
-  servingRelease(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext) {
+  servingRelease(row: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.servingRelease.load(row.id)
   }
 
@@ -122,7 +122,7 @@ export class ApplicationResolver {
 @Resolver(() => Endpoint)
 export class EndpointResolver {
   @ResolveField(() => ID, { description: 'Id of the node that it runs on.' })
-  nodeId(@Parent() endpoint: EndpointRow): string {
+  nodeId(endpoint: EndpointRow): string {
     return endpoint.node
   }
 }

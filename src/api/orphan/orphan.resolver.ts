@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Mutation, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
+import { Args, Context, ID, Mutation, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import { OrphanRepository, type OrphanResult, type OrphanRow } from '../../persistence/orphan.repository.js'
 import { platformProject } from '../../persistence/project.repository.js'
 import { ResourceRepository, type ResourceDraft } from '../../persistence/resource.repository.js'
@@ -88,7 +88,7 @@ export class OrphanResolver {
   }
 
   @ResolveField(() => ID, { description: 'The node that they are on.' })
-  nodeId(@Parent() { node }: OrphanRow): string {
+  nodeId({ node }: OrphanRow): string {
     return node
   }
 
