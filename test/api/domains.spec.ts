@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { SecretRepository } from '../../src/persistence/secret.repository.js'
+import { ca, leaf, shop } from '../fixtures/certificates.js'
+import { SecretWorld } from './secret-world.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
 let api: ApiUnderTest
@@ -66,8 +69,8 @@ const ingressNudges = () => api.nudges.nudged.filter((n) => n.id === ingressId).
 
 describe('claims', () => {
   it('create -> claimed in the canonical form, and the ingress is due and nudged', async () => {
-    const id = await fresh({ domains: [{ host: 'Shop.Example.test.' }, { host: 'shop.example.test', path: '/api' }] })
-    expect(await hostsOf(id)).toEqual(['shop.example.test/', 'shop.example.test/api'])
+    const id = await fresh({ domains: [{ host: 'Store.Example.test.' }, { host: 'store.example.test', path: '/api' }] })
+    expect(await hostsOf(id)).toEqual(['store.example.test/', 'store.example.test/api'])
     expect(await isIngressDue()).toBe(true)
     await expect.poll(ingressNudges).toBe(1)
   })
@@ -169,6 +172,18 @@ describe('claims', () => {
     expect(data.applicationClone).toMatchObject({ leftOut: ['domain source.test', 'domain source.test/b'], userErrors: [] })
     expect(data.applicationClone.application.spec.domains).toBeNull()
     expect(await hostsOf(data.applicationClone.application.id)).toEqual([])
+  })
+
+  it('a token that may only deploy -> may not change domains', async () => {
+    const made = await api.graphql(`mutation { tokenCreate(input: { name: "d", abilities: [DEPLOY] }) { secret } }`)
+    const id = await fresh({ domains: [{ host: 'owner.test' }] })
+    const { data } = await api.graphql(
+      `mutation ($id: ID!) { applicationUpdate(id: $id, input: { domains: [] }) { userErrors { field code } } }`,
+      { id },
+      made.data.tokenCreate.secret,
+    )
+    expect(data.applicationUpdate.userErrors).toEqual([{ field: ['input', 'domains'], code: 'ABILITY_MISSING' }])
+    expect(await hostsOf(id)).toEqual(['owner.test/'])
   })
 
   it('the same host at one instant -> one of them has it', async () => {
@@ -304,5 +319,85 @@ describe('basicAuth', () => {
     const id = await fresh({ domains: [{ host: 'kept.test', basicAuth: [{ username: 'a', password: 'x' }] }] })
     const { userErrors } = await update(id, { domains: [{ host: 'moved.test', basicAuth: [{ username: 'a' }] }] })
     expect(userErrors).toMatchObject([{ field: ['input', 'domains', '0', 'basicAuth', '0', 'password'], code: 'INVALID' }])
+  })
+})
+
+describe('certificate', () => {
+  const own = `${shop.certificate}\n${shop.key}`
+  const signed = `${leaf.certificate}\n${ca.certificate}\n${leaf.key}`
+  const withCertificate = (host: string, certificate: string) => ({
+    domains: [
+      { host: 'plain.cert.test', tls: 'OFF' },
+      { host, tls: 'CERTIFICATE', certificate },
+    ],
+  })
+  let secrets: SecretWorld
+  beforeAll(async () => {
+    secrets = new SecretWorld(api, projectId)
+    await secrets.secretSet('shop-tls', own)
+    await secrets.secretSet('signed-tls', signed)
+    await secrets.secretSet('no-tls', 'hello')
+  })
+  const release = (id: string) => act(`applicationDelete(id: "${id}")`)
+  const handOut = (resource: string, secret: string, version: number) =>
+    new SecretRepository(api.db).handOut(api.initialised.node.id, resource, [{ secret, version }], {
+      actor: 'test',
+      ability: 'agent',
+      operation: 'secretValues',
+      now: new Date(),
+    })
+
+  it.each([
+    ['of another host', 'other.example.test', 'shop-tls', /is not for other\.example\.test/],
+    ['that is none', 'shop.example.test', 'no-tls', /no PEM certificate/],
+  ])('one %s -> refused at its field, and nothing of it is quoted', async (_, host, certificate, message) => {
+    const { userErrors } = await create(withCertificate(host, certificate))
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'certificate'], code: 'CERTIFICATE_UNFIT' }])
+    expect(userErrors[0].message).toMatch(message)
+    expect(userErrors[0].message).not.toMatch(/BEGIN|hello/)
+  })
+
+  it('one that has expired -> refused when it is named anew, and no hindrance to another change', async () => {
+    const id = await fresh(withCertificate('shop.example.test', 'shop-tls'))
+    api.time.now = Date.UTC(2200, 0, 1)
+    try {
+      expect((await update(id, { image: 'nginx:2' })).userErrors).toEqual([])
+      const { userErrors } = await update(id, withCertificate('a.wild.example.test', 'shop-tls'))
+      expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'certificate'], code: 'CERTIFICATE_UNFIT' }])
+    } finally {
+      api.time.now = null
+    }
+    await release(id)
+  })
+
+  it('a secret that is missing -> refused at its field', async () => {
+    const { userErrors } = await create(withCertificate('shop.example.test', 'missing'))
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'certificate'], code: 'SECRET_NOT_FOUND' }])
+  })
+
+  it('in use -> not deleted, told as used, handed out in its newest version only, and free again afterwards', async () => {
+    const id = await fresh(withCertificate('signed.example.test', 'signed-tls'))
+    const secret = await api.db.secret.findFirstOrThrow({ where: { projectId, name: 'signed-tls' } })
+    const remove = async () =>
+      (await api.graphql(`mutation ($id: ID!) { secretDelete(id: $id) { userErrors { field code } } }`, { id: secret.id })).data
+        .secretDelete
+    expect((await remove()).userErrors).toEqual([{ field: ['id'], code: 'SECRET_IN_USE' }])
+    expect(await handOut(id, 'signed-tls', 1)).toMatchObject({ outcome: 'sealed', values: { length: 1 } })
+    expect(await handOut(id, 'shop-tls', 1)).toMatchObject({ outcome: 'forbidden' })
+    await release(id)
+    expect((await remove()).userErrors).toEqual([])
+  })
+
+  it('a new version -> the ingress is due and nudged; one that does not fit is refused', async () => {
+    const id = await fresh(withCertificate('shop.example.test', 'shop-tls'))
+    await expect.poll(ingressNudges).toBe(1)
+    await api.db.resource.update({ where: { id: ingressId }, data: { nextPassDueAt: null } })
+    const { userErrors } = await secrets.secretSet('shop-tls', signed)
+    expect(userErrors).toMatchObject([{ field: ['input', 'value'], code: 'CERTIFICATE_UNFIT' }])
+    expect(await isIngressDue()).toBe(false)
+    expect((await secrets.secretSet('shop-tls', `${own}\n`)).userErrors).toEqual([])
+    expect(await isIngressDue()).toBe(true)
+    await expect.poll(ingressNudges).toBe(2)
+    await release(id)
   })
 })
