@@ -401,3 +401,108 @@ describe('certificate', () => {
     await release(id)
   })
 })
+
+describe('what is served', () => {
+  const told = `host path url tls routed { status reason message } certificate { issuer notAfter error }
+    servedBy { release endpoints { release replica nodeId address container state } } resource { id __typename }`
+  const domainsOf = async (id: string) => {
+    const { data, errors } = await api.graphql(`query ($id: ID!) { application(id: $id) { domains { ${told} } } }`, { id })
+    expect(errors).toEqual([])
+    return data.application.domains
+  }
+
+  it('before anybody looked -> pending, without certificate and replicas', async () => {
+    const id = await fresh({ domains: [{ host: 'served.test', path: '/a' }] })
+    expect(await domainsOf(id)).toEqual([
+      {
+        host: 'served.test',
+        path: '/a',
+        url: 'https://served.test/a',
+        tls: 'INTERNAL',
+        routed: { status: 'False', reason: 'Pending', message: '' },
+        certificate: null,
+        servedBy: { release: null, endpoints: [] },
+        resource: { id, __typename: 'Application' },
+      },
+    ])
+  })
+
+  it('routed, with a certificate and a ready replica -> told, with its container', async () => {
+    const id = await fresh({ domains: [{ host: 'ready.test', tls: 'ACME' }] })
+    const at = new Date('2027-01-01')
+    await api.db.domain.updateMany({
+      where: { resourceId: id },
+      data: { routed: true, reason: 'Routed', certificateIssuer: 'CA', certificateNotAfter: at, certificateSeenAt: at },
+    })
+    await new SecretWorld(api, projectId).release(id, 1, {})
+    await api.db.release.updateMany({ where: { resourceId: id }, data: { servingAt: at } })
+    const row = { resourceId: id, release: 1, node: 'node_1', stateAt: at, createdAt: at }
+    await api.db.endpoint.createMany({
+      data: [
+        { ...row, replica: 0, address: '10.1.0.2', state: 'ready' },
+        { ...row, replica: 1, address: '10.1.0.3', state: 'draining' },
+      ],
+    })
+    expect(await domainsOf(id)).toMatchObject([
+      {
+        tls: 'ACME',
+        routed: { status: 'True', reason: 'Routed' },
+        certificate: { issuer: 'CA', notAfter: at.toISOString(), error: null },
+        servedBy: {
+          release: 1,
+          endpoints: [
+            {
+              release: 1,
+              replica: 0,
+              nodeId: 'node_1',
+              address: '10.1.0.2',
+              container: `ek-${api.initialised.instance}-${id}-1-0`,
+              state: 'ready',
+            },
+          ],
+        },
+      },
+    ])
+  })
+
+  it('ports and TLS of the ingress -> in the URL; none for a wildcard', async () => {
+    const change = async (input: object) =>
+      api.graphql(
+        `mutation ($id: ID!, $input: IngressUpdateInput!) { ingressUpdate(id: $id, input: $input) { userErrors { code } } }`,
+        {
+          id: ingressId,
+          input,
+        },
+      )
+    await change({ httpPort: 8080, httpsPort: 8443, defaultTls: 'OFF' })
+    const id = await fresh({ domains: [{ host: '*.url.test' }, { host: 'a.url.test' }, { host: 'b.url.test', tls: 'INTERNAL' }] })
+    expect((await domainsOf(id)).map((d: { url: string }) => d.url)).toEqual([
+      null,
+      'http://a.url.test:8080/',
+      'https://b.url.test:8443/',
+    ])
+    await change({ httpPort: null, httpsPort: null, defaultTls: null })
+  })
+
+  it('all of a project, page by page', async () => {
+    const own = await project('pages')
+    const id = await fresh({ projectId: own, domains: ['c', 'a', 'b'].map((n) => ({ host: `${n}.pages.test` })) })
+    const page = async (after: string | null) => {
+      const { data, errors } = await api.graphql(
+        `query ($p: ID, $after: String) { domains(projectId: $p, first: 2, after: $after) { nodes { host resource { id } } pageInfo { endCursor hasNextPage } } }`,
+        { p: own, after },
+      )
+      expect(errors).toEqual([])
+      return data.domains
+    }
+    const first = await page(null)
+    expect(first).toMatchObject({
+      nodes: [{ host: 'a.pages.test', resource: { id } }, { host: 'b.pages.test' }],
+      pageInfo: { hasNextPage: true },
+    })
+    expect(await page(first.pageInfo.endCursor)).toMatchObject({
+      nodes: [{ host: 'c.pages.test' }],
+      pageInfo: { hasNextPage: false },
+    })
+  })
+})
