@@ -3,6 +3,7 @@ import type { ApplicationDesired } from '../src/reconcile/application/desired.js
 import type { PlanInput } from '../src/reconcile/controller.js'
 import { controllerOf } from '../src/reconcile/controllers.js'
 import { canonicalJson } from '../src/reconcile/hash.js'
+import { withoutHashes } from '../src/reconcile/ingress/without-hashes.js'
 import type { Observation } from '../src/reconcile/observed.js'
 import { preview } from '../src/reconcile/preview.js'
 
@@ -34,7 +35,7 @@ export async function readSubject(store: PassStore, subject: PreviewSubject): Pr
   const standing = await store.peek(subject.resourceId)
   if (!standing) return null
   const desired = standing.desired as ApplicationDesired
-  const changed = canonicalJson(desired.spec) !== canonicalJson(subject.spec)
+  const changed = canonicalJson(withoutHashes(desired.spec)) !== canonicalJson(withoutHashes(subject.spec))
   if (!changed) return standing
   const resource = { ...standing.resource, generation: standing.resource.generation + 1 }
   return { ...standing, resource, desired: { ...desired, spec: subject.spec } }

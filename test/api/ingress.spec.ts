@@ -259,6 +259,17 @@ describe('orphans', () => {
     expect(await api.db.resource.findUniqueOrThrow({ where: { id: 'ing_adopted' } })).toMatchObject({ paused: true })
   })
 
+  it('adopted beside another ingress of its node -> refused, and still an orphan', async () => {
+    await fresh()
+    await orphan('ing_second')
+    const { userErrors } = await take(
+      `orphanAdopt(orphan: $o, input: { projectId: "${projectId}", name: "two", httpPort: 81, httpsPort: 444 })`,
+      'ing_second',
+    )
+    expect(userErrors).toMatchObject([{ field: ['orphan'], code: 'NODE_HAS_INGRESS' }])
+    expect(await api.db.orphan.count({ where: { resourceId: 'ing_second' } })).toBe(1)
+  })
+
   it('removed -> torn down on its node', async () => {
     await orphan('ing_removed')
     expect((await take('orphanRemove(orphan: $o)', 'ing_removed')).resource.spec.node).toBe('test-host')

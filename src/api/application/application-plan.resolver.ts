@@ -2,7 +2,8 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Query, Resolver } from '@nestjs/graphql'
 import { GraphQLError } from 'graphql'
 import type { ResourceRow } from '../../persistence/resource.repository.js'
-import { applicationSpecSchema } from '../../reconcile/application/spec.js'
+import { applicationSpecSchema, type ApplicationSpec } from '../../reconcile/application/spec.js'
+import { withoutHashes } from '../../reconcile/ingress/without-hashes.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import { hashPasswords } from '../domain/passwords.js'
 import type { GraphqlContext } from '../graphql/context.js'
@@ -52,7 +53,7 @@ export class ApplicationPlanResolver {
     const { previews } = this.options
     try {
       if (!previews) throw new PreviewUnavailable('previews are not available in this process')
-      return await previews.preview(request)
+      return await previews.preview({ ...request, spec: withoutHashes(request.spec) })
     } catch (error) {
       if (!(error instanceof PreviewUnavailable)) throw error
       throw new GraphQLError(error.message, { extensions: { code: 'NOT_AVAILABLE' } })
@@ -60,7 +61,7 @@ export class ApplicationPlanResolver {
   }
 }
 
-type Asked = { request: PreviewRequest } | { errors: ApplicationError[] }
+type Asked = { request: PreviewRequest & { spec: ApplicationSpec } } | { errors: ApplicationError[] }
 
 async function newOne(input: ApplicationCreateInput, { loaders }: GraphqlContext): Promise<Asked> {
   const { spec, errors } = await checkCreate(input)
