@@ -198,6 +198,27 @@ describe('claims', () => {
     expect(await api.db.domain.count({ where: { host: { startsWith: 'crowd-' } } })).toBe(20)
   })
 
+  it('a pass of the ingress that is about to tell something of a domain -> waited for, without a deadlock', async () => {
+    const id = await fresh({ domains: [{ host: 'pass.test' }] })
+    const waits = async () =>
+      (
+        await api.db.$queryRaw<object[]>`
+          SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      ).length
+    const changing = await api.db.$transaction(
+      async (tx) => {
+        await tx.$queryRaw`SELECT id FROM "Resource" WHERE id = ${ingressId} FOR UPDATE`
+        const change = { running: update(id, { domains: [{ host: 'pass.test', compression: true }] }) }
+        await expect.poll(waits).toBe(1)
+        await tx.domain.updateMany({ where: { host: 'pass.test' }, data: { routed: true, reason: 'Routed' } })
+        return change
+      },
+      { timeout: 10_000 },
+    )
+    expect((await changing.running).userErrors).toEqual([])
+    expect(await claims(id)).toMatchObject([{ routed: true, reason: 'Routed' }])
+  })
+
   it('two that swap their hosts at one instant, again and again -> no deadlock', async () => {
     const ids = [await fresh({ domains: [{ host: 'swap-0.test' }] }), await fresh({ domains: [{ host: 'swap-1.test' }] })]
     for (let round = 0; round < 5; round++) {
@@ -272,20 +293,15 @@ describe('basicAuth', () => {
     expect(text).not.toMatch(/\$2[aby]\$/)
   })
 
-  it('a repeated idempotency key with a password -> answers as the first time', async () => {
-    const input = {
-      projectId,
-      name: 'once',
-      image: 'nginx',
-      ports: [80],
-      domains: [{ host: 'once.test', basicAuth: [{ username: 'a', password }] }],
-    }
-    const call = () =>
-      api.graphql(
+  it('a repeated idempotency key, even with another password -> answers as the first time: no fast hash of one is kept', async () => {
+    const call = (given: string) => {
+      const domains = [{ host: 'once.test', basicAuth: [{ username: 'a', password: given }] }]
+      return api.graphql(
         `mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input, idempotencyKey: "pw") { application { id } userErrors { code } } }`,
-        { input },
+        { input: { projectId, name: 'once', image: 'nginx', ports: [80], domains } },
       )
-    const [first, second] = [await call(), await call()]
+    }
+    const [first, second] = [await call(password), await call('another')]
     expect(first.data.applicationCreate.userErrors).toEqual([])
     expect(second.data).toEqual(first.data)
   })

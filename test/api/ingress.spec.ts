@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ensureIngress } from '../../src/bootstrap/ingress.js'
+import { lockHostPorts } from '../../src/persistence/application-claims.js'
+import { makeIngressesDue } from '../../src/persistence/domain-claims.js'
 import { NodeRepository } from '../../src/persistence/node.repository.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
@@ -205,18 +207,27 @@ describe('ingressUpdate', () => {
     expect((await update(id, { http3: false })).userErrors).toMatchObject([{ field: ['id'], code: 'BEING_DELETED' }])
   })
 
-  it('ports of an ingress and domains of an application with ports at one instant, again and again -> no deadlock', async () => {
+  it('its ports, while somebody who has looked at host ports is about to make ingresses due -> no deadlock', async () => {
     const { id } = await fresh()
-    const app = (await application([{ port: 80, hostPort: 9001 }])).application.id
-    const change = (n: number) =>
-      api.graphql(
-        `mutation ($id: ID!, $input: ApplicationUpdateInput!) { applicationUpdate(id: $id, input: $input) { userErrors { code } } }`,
-        { id: app, input: { domains: [{ host: `h${n}.test` }], publishedPorts: [{ port: 80, hostPort: 9100 + n }] } },
-      )
-    for (let n = 0; n < 5; n++) {
-      const [one, two] = await Promise.all([update(id, { httpPort: 10_000 + n }), change(n)])
-      expect([one.userErrors, two.data.applicationUpdate.userErrors]).toEqual([[], []])
-    }
+    const waits = async () =>
+      (
+        await api.db.$queryRaw<object[]>`
+        SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+        WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`
+      ).length
+    const changing = await api.db.$transaction(
+      async (tx) => {
+        await lockHostPorts(tx)
+        const change = { running: update(id, { httpPort: 82 }) }
+        await expect.poll(waits).toBe(1)
+        await makeIngressesDue(tx, new Date())
+        return change
+      },
+      { timeout: 10_000 },
+    )
+    const { ingress, userErrors } = await changing.running
+    expect(userErrors).toEqual([])
+    expect(ingress.spec.httpPort).toBe(82)
   })
 })
 
