@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { writeApplicationRecord } from '../../src/persistence/records.js'
 import { SecretRepository } from '../../src/persistence/secret.repository.js'
 import { ca, leaf, shop } from '../fixtures/certificates.js'
 import { SecretWorld } from './secret-world.js'
@@ -162,6 +163,13 @@ describe('claims', () => {
       expect(await isIngressDue()).toBe(true)
     },
   )
+
+  it('shown on a node no more -> the ingress, which served it there until then, is due', async () => {
+    const id = await fresh({ domains: [{ host: 'left.test' }] })
+    await api.db.resource.update({ where: { id: ingressId }, data: { nextPassDueAt: null } })
+    await api.db.$transaction((tx) => writeApplicationRecord(tx, id, { type: 'unpublished', node: 'node_old' }, Date.now()))
+    expect(await isIngressDue()).toBe(true)
+  })
 
   it('a clone -> does not take the domains along, and says so', async () => {
     const id = await fresh({ domains: [{ host: 'source.test' }, { host: 'source.test', path: '/b' }] })
