@@ -164,6 +164,29 @@ describe('claims', () => {
     },
   )
 
+  it('a rollback to a release from before the domains -> keeps those of today', async () => {
+    const id = await fresh({ domains: [{ host: 'before.test' }] })
+    await new SecretWorld(api, projectId).release(id, 1, { image: 'nginx' })
+    expect((await update(id, { image: 'nginx:2', domains: [{ host: 'today.test' }] })).userErrors).toEqual([])
+    const before = await claims(id)
+    expect((await act(`applicationRollback(id: "${id}", toRelease: 1)`)).userErrors).toEqual([])
+    expect(await claims(id)).toEqual(before)
+    expect((await api.db.resource.findUniqueOrThrow({ where: { id } })).spec).toMatchObject({
+      image: 'nginx',
+      domains: [{ host: 'today.test' }],
+    })
+  })
+
+  it('a paused ingress -> neither due nor nudged, and the domain is claimed all the same', async () => {
+    await api.db.resource.update({ where: { id: ingressId }, data: { paused: true } })
+    try {
+      expect(await hostsOf(await fresh({ domains: [{ host: 'paused.test' }] }))).toEqual(['paused.test/'])
+      expect(await isIngressDue()).toBe(false)
+    } finally {
+      await api.db.resource.update({ where: { id: ingressId }, data: { paused: false } })
+    }
+  })
+
   it('shown on a node no more -> the ingress, which served it there until then, is due', async () => {
     const id = await fresh({ domains: [{ host: 'left.test' }] })
     await api.db.resource.update({ where: { id: ingressId }, data: { nextPassDueAt: null } })
