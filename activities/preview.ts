@@ -4,6 +4,7 @@ import type { ApplicationDesired } from '../src/reconcile/application/desired.js
 import type { PlanInput } from '../src/reconcile/controller.js'
 import { controllerOf } from '../src/reconcile/controllers.js'
 import { canonicalJson } from '../src/reconcile/hash.js'
+import { withoutHashes } from '../src/reconcile/ingress/without-hashes.js'
 import type { Observation } from '../src/reconcile/observed.js'
 import { preview } from '../src/reconcile/preview.js'
 
@@ -38,7 +39,7 @@ export async function readSubject(store: PassStore, subject: PreviewSubject): Pr
   const standing = await store.peek(subject.resourceId)
   if (!standing) return null
   const desired = standing.desired as ApplicationDesired
-  const changed = canonicalJson(desired.spec) !== canonicalJson(subject.spec)
+  const changed = canonicalJson(withoutHashes(desired.spec)) !== canonicalJson(withoutHashes(subject.spec))
   if (!changed) return standing
   const spec = subject.spec as ApplicationDesired['spec']
   const resource = { ...standing.resource, generation: standing.resource.generation + 1 }

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { engineFailureReasons } from './adapters/docker/engine.js'
 import { applicationReasons } from './reconcile/application/conditions.js'
 import { failureReasons } from './reconcile/failure-reasons.js'
+import { ingressReasons } from './reconcile/ingress/conditions.js'
 import { nginxdemoReasons } from './reconcile/nginxdemo/conditions.js'
 
 const root = resolve(import.meta.dirname, '..')
@@ -20,14 +21,31 @@ const told = (word: string) => operations.includes(`\`${word}\``)
 
 describe('docs/operations.md', () => {
   it('every condition and reason of every kind -> is explained', () => {
-    const kinds = [applicationReasons, nginxdemoReasons]
+    const kinds = [applicationReasons, ingressReasons, nginxdemoReasons]
     const words = kinds.flatMap((reasons) => Object.entries(reasons).flatMap(([type, list]) => [type, ...list]))
     expect([...new Set(words)].filter((word) => !told(word))).toEqual([])
   })
 
+  it('every reason for which a load of a configuration fails -> is explained', () => {
+    const text = ['src/agent/ingress.ts', 'src/adapters/caddy/admin-client.ts'].map(read).join('\n')
+    const words = [...text.matchAll(/ActionFailure\(\s*'([A-Z]\w+)'/g)].map(([, reason]) => reason ?? '')
+    expect(words.length).toBeGreaterThan(3)
+    expect([...new Set(words)].filter((word) => !told(word))).toEqual([])
+  })
+
   it('every condition and reason of a node -> is explained', () => {
-    const text = ['src/agent/canary.ts', 'src/agent/dns-server.ts', 'src/agent/housekeeping.ts', 'src/api/node/node-conditions.ts'].map(read).join('\n')
-    const set = [...text.matchAll(/(?:type|reason): (?:this\.displaced \? '(\w+)' : )?'([A-Z]\w+)'/g)].flatMap(([, a, b]) => [a, b])
+    const text = [
+      'src/agent/canary.ts',
+      'src/agent/dns-server.ts',
+      'src/agent/housekeeping.ts',
+      'src/api/node/node-conditions.ts',
+    ]
+      .map(read)
+      .join('\n')
+    const set = [...text.matchAll(/(?:type|reason): (?:this\.displaced \? '(\w+)' : )?'([A-Z]\w+)'/g)].flatMap(([, a, b]) => [
+      a,
+      b,
+    ])
     const derived = [...text.matchAll(/condition\('(\w+)', '\w+', '(\w+)'/g)].flatMap(([, type, reason]) => [type, reason])
     const words = [...new Set([...set, ...derived])].filter((word) => word !== undefined)
     expect(words.length).toBeGreaterThan(15)

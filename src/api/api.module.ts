@@ -5,6 +5,7 @@ import { ApplicationModule } from './application/application.module.js'
 import { AuditModule } from './audit/audit.module.js'
 import { AuthModule } from './auth/auth.module.js'
 import { ChangeModule } from './change/change.module.js'
+import { DomainModule } from './domain/domain.module.js'
 import { EventModule } from './event/event.module.js'
 import { ExecModule } from './exec/exec.module.js'
 import { GraphqlEndpointModule, LoaderModule } from './graphql/graphql-endpoint.module.js'
@@ -53,6 +54,7 @@ export class ApiModule {
         ExecModule,
         NginxdemoModule,
         IngressModule,
+        DomainModule,
         NodeModule,
         EventModule,
         OrphanModule,

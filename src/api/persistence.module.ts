@@ -4,6 +4,7 @@ import { ArtifactRepository } from '../persistence/artifact.repository.js'
 import { AuditRepository } from '../persistence/audit.repository.js'
 import { ConditionRepository } from '../persistence/condition.repository.js'
 import type { Database } from '../persistence/database.js'
+import { DomainRepository } from '../persistence/domain.repository.js'
 import { EventRepository } from '../persistence/event.repository.js'
 import { NodeRepository } from '../persistence/node.repository.js'
 import { OrphanRepository } from '../persistence/orphan.repository.js'
@@ -19,6 +20,7 @@ const repositories: Type<unknown>[] = [
   ArtifactRepository,
   AuditRepository,
   ConditionRepository,
+  DomainRepository,
   EventRepository,
   NodeRepository,
   OrphanRepository,

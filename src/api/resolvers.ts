@@ -3,6 +3,7 @@ import { ApplicationPlanResolver } from './application/application-plan.resolver
 import { ApplicationResolver, EndpointResolver } from './application/application.resolver.js'
 import { ApplicationFileResolver, ReleaseResolver } from './application/release.resolver.js'
 import { AuditResolver } from './audit/audit.resolver.js'
+import { ApplicationDomainsResolver, DomainResolver } from './domain/domain.resolver.js'
 import { EventResolver } from './event/event.resolver.js'
 import { ExecResolver } from './exec/exec.resolver.js'
 import { IngressResolver } from './ingress/ingress.resolver.js'
@@ -40,6 +41,8 @@ export const resolvers = [
   ExecResolver,
   NginxdemoResolver,
   IngressResolver,
+  DomainResolver,
+  ApplicationDomainsResolver,
   NodeResolver,
   EventResolver,
   OrphanResolver,

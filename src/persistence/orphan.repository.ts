@@ -2,7 +2,7 @@ import type { Kind } from '../reconcile/kind.js'
 import type { Database } from './database.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
 import { platformProject } from './project.repository.js'
-import { createResource, type CreateResult, type ResourceDraft } from './resource.repository.js'
+import { createResource, type CreateCheck, type CreateResult, type Refused, type ResourceDraft } from './resource.repository.js'
 import { refuse, transact, type WriteContext } from './write.js'
 
 /** Containers of this instance whose resource this database never knew. */
@@ -81,11 +81,16 @@ export class OrphanRepository {
   }
 
   /** Takes an orphan's id into the database: as a paused resource, or as one that is being deleted. */
-  take(key: OrphanKey, draft: ResourceDraft, context: WriteContext): Promise<OrphanResult> {
-    return transact<OrphanResult>(this.db, async (tx) => {
+  take<Reason>(
+    key: OrphanKey,
+    draft: ResourceDraft,
+    context: WriteContext,
+    check: CreateCheck<Reason> | null = null,
+  ): Promise<OrphanResult | Refused<Reason>> {
+    return transact<OrphanResult | Refused<Reason>>(this.db, async (tx) => {
       const { count } = await tx.orphan.deleteMany({ where: { node: key.node, resourceId: key.resourceId } })
       if (count === 0) refuse({ outcome: 'orphanNotFound' } satisfies OrphanResult)
-      const made = await createResource(tx, { ...draft, id: key.resourceId }, context)
+      const made = await createResource(tx, { ...draft, id: key.resourceId }, context, check)
       if (made.outcome === 'repeated') throw new Error('an orphan takes no idempotency key')
       return made
     })

@@ -1,6 +1,7 @@
 import type { ApplicationRecord } from '../reconcile/application/desired.js'
 import type { Transaction } from './database.js'
 import { releaseAddress, takeAddress } from './addresses.js'
+import { makeIngressesDue } from './domain-claims.js'
 
 /** Writes one record of an application; answers the address that it was given, if it asked for one. */
 export async function writeApplicationRecord(
@@ -81,6 +82,8 @@ export async function writeApplicationRecord(
     case 'unpublished':
       await tx.$executeRaw`
         UPDATE "Resource" SET "publishedOn" = array_remove("publishedOn", ${record.node}) WHERE id = ${resourceId}`
+      // The ingress of that node serves its domains until here.
+      if ((await tx.domain.count({ where: { resourceId } })) > 0) await makeIngressesDue(tx, at)
       return null
     case 'volumesMade':
       await tx.resource.update({ where: { id: resourceId }, data: { volumesOn: { push: record.node } } })

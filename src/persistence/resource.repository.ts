@@ -297,7 +297,9 @@ export class ResourceRepository {
   async makeAllDue(now: Date): Promise<DueResource[]> {
     return this.db.$queryRaw<DueResource[]>`
       UPDATE "Resource" r SET "nextPassDueAt" = ${now} FROM "Project" p
-      WHERE p.id = r."projectId" AND NOT r.paused AND r.kind = ANY(${[...reconciledKinds]})
+      WHERE p.id = r."projectId" AND r.id IN (
+        -- ingresses last, as everybody locks them who writes domains
+        SELECT id FROM "Resource" WHERE NOT paused AND kind = ANY(${[...reconciledKinds]}) ORDER BY kind = 'ingress', id FOR NO KEY UPDATE)
       RETURNING r.id, r.kind, p.name AS project, r.name`
   }
 

@@ -31,6 +31,7 @@ const lines: Record<Root, Record<string, [needed: Ability, call: string]>> = {
     nginxdemos: ['read', 'nginxdemos { nodes { id } }'],
     ingress: ['read', 'ingress(id: "x") { id }'],
     ingresses: ['read', 'ingresses { nodes { id } }'],
+    domains: ['read', 'domains { nodes { host } }'],
     node: ['read', 'node(id: "x") { id }'],
     nodes: ['read', 'nodes { nodes { id } }'],
     event: ['read', 'event(id: "1") { id }'],

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { writeApplicationRecord } from '../../src/persistence/records.js'
+import { SecretRepository } from '../../src/persistence/secret.repository.js'
+import { ca, leaf, shop } from '../fixtures/certificates.js'
+import { SecretWorld } from './secret-world.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
 let api: ApiUnderTest
@@ -66,8 +70,8 @@ const ingressNudges = () => api.nudges.nudged.filter((n) => n.id === ingressId).
 
 describe('claims', () => {
   it('create -> claimed in the canonical form, and the ingress is due and nudged', async () => {
-    const id = await fresh({ domains: [{ host: 'Shop.Example.test.' }, { host: 'shop.example.test', path: '/api' }] })
-    expect(await hostsOf(id)).toEqual(['shop.example.test/', 'shop.example.test/api'])
+    const id = await fresh({ domains: [{ host: 'Store.Example.test.' }, { host: 'store.example.test', path: '/api' }] })
+    expect(await hostsOf(id)).toEqual(['store.example.test/', 'store.example.test/api'])
     expect(await isIngressDue()).toBe(true)
     await expect.poll(ingressNudges).toBe(1)
   })
@@ -160,6 +164,36 @@ describe('claims', () => {
     },
   )
 
+  it('a rollback to a release from before the domains -> keeps those of today', async () => {
+    const id = await fresh({ domains: [{ host: 'before.test' }] })
+    await new SecretWorld(api, projectId).release(id, 1, { image: 'nginx' })
+    expect((await update(id, { image: 'nginx:2', domains: [{ host: 'today.test' }] })).userErrors).toEqual([])
+    const before = await claims(id)
+    expect((await act(`applicationRollback(id: "${id}", toRelease: 1)`)).userErrors).toEqual([])
+    expect(await claims(id)).toEqual(before)
+    expect((await api.db.resource.findUniqueOrThrow({ where: { id } })).spec).toMatchObject({
+      image: 'nginx',
+      domains: [{ host: 'today.test' }],
+    })
+  })
+
+  it('a paused ingress -> neither due nor nudged, and the domain is claimed all the same', async () => {
+    await api.db.resource.update({ where: { id: ingressId }, data: { paused: true } })
+    try {
+      expect(await hostsOf(await fresh({ domains: [{ host: 'paused.test' }] }))).toEqual(['paused.test/'])
+      expect(await isIngressDue()).toBe(false)
+    } finally {
+      await api.db.resource.update({ where: { id: ingressId }, data: { paused: false } })
+    }
+  })
+
+  it('shown on a node no more -> the ingress, which served it there until then, is due', async () => {
+    const id = await fresh({ domains: [{ host: 'left.test' }] })
+    await api.db.resource.update({ where: { id: ingressId }, data: { nextPassDueAt: null } })
+    await api.db.$transaction((tx) => writeApplicationRecord(tx, id, { type: 'unpublished', node: 'node_old' }, Date.now()))
+    expect(await isIngressDue()).toBe(true)
+  })
+
   it('a clone -> does not take the domains along, and says so', async () => {
     const id = await fresh({ domains: [{ host: 'source.test' }, { host: 'source.test', path: '/b' }] })
     const { data } = await api.graphql(
@@ -169,6 +203,18 @@ describe('claims', () => {
     expect(data.applicationClone).toMatchObject({ leftOut: ['domain source.test', 'domain source.test/b'], userErrors: [] })
     expect(data.applicationClone.application.spec.domains).toBeNull()
     expect(await hostsOf(data.applicationClone.application.id)).toEqual([])
+  })
+
+  it('a token that may only deploy -> may not change domains', async () => {
+    const made = await api.graphql(`mutation { tokenCreate(input: { name: "d", abilities: [DEPLOY] }) { secret } }`)
+    const id = await fresh({ domains: [{ host: 'owner.test' }] })
+    const { data } = await api.graphql(
+      `mutation ($id: ID!) { applicationUpdate(id: $id, input: { domains: [] }) { userErrors { field code } } }`,
+      { id },
+      made.data.tokenCreate.secret,
+    )
+    expect(data.applicationUpdate.userErrors).toEqual([{ field: ['input', 'domains'], code: 'ABILITY_MISSING' }])
+    expect(await hostsOf(id)).toEqual(['owner.test/'])
   })
 
   it('the same host at one instant -> one of them has it', async () => {
@@ -181,6 +227,27 @@ describe('claims', () => {
     const all = await Promise.all(Array.from({ length: 20 }, (_, n) => create({ domains: [{ host: `crowd-${n}.test` }] })))
     expect(all.flatMap((a) => a.userErrors)).toEqual([])
     expect(await api.db.domain.count({ where: { host: { startsWith: 'crowd-' } } })).toBe(20)
+  })
+
+  it('a pass of the ingress that is about to tell something of a domain -> waited for, without a deadlock', async () => {
+    const id = await fresh({ domains: [{ host: 'pass.test' }] })
+    const waits = async () =>
+      (
+        await api.db.$queryRaw<object[]>`
+          SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      ).length
+    const changing = await api.db.$transaction(
+      async (tx) => {
+        await tx.$queryRaw`SELECT id FROM "Resource" WHERE id = ${ingressId} FOR UPDATE`
+        const change = { running: update(id, { domains: [{ host: 'pass.test', compression: true }] }) }
+        await expect.poll(waits).toBe(1)
+        await tx.domain.updateMany({ where: { host: 'pass.test' }, data: { routed: true, reason: 'Routed' } })
+        return change
+      },
+      { timeout: 10_000 },
+    )
+    expect((await changing.running).userErrors).toEqual([])
+    expect(await claims(id)).toMatchObject([{ routed: true, reason: 'Routed' }])
   })
 
   it('two that swap their hosts at one instant, again and again -> no deadlock', async () => {
@@ -257,20 +324,15 @@ describe('basicAuth', () => {
     expect(text).not.toMatch(/\$2[aby]\$/)
   })
 
-  it('a repeated idempotency key with a password -> answers as the first time', async () => {
-    const input = {
-      projectId,
-      name: 'once',
-      image: 'nginx',
-      ports: [80],
-      domains: [{ host: 'once.test', basicAuth: [{ username: 'a', password }] }],
-    }
-    const call = () =>
-      api.graphql(
+  it('a repeated idempotency key, even with another password -> answers as the first time: no fast hash of one is kept', async () => {
+    const call = (given: string) => {
+      const domains = [{ host: 'once.test', basicAuth: [{ username: 'a', password: given }] }]
+      return api.graphql(
         `mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input, idempotencyKey: "pw") { application { id } userErrors { code } } }`,
-        { input },
+        { input: { projectId, name: 'once', image: 'nginx', ports: [80], domains } },
       )
-    const [first, second] = [await call(), await call()]
+    }
+    const [first, second] = [await call(password), await call('another')]
     expect(first.data.applicationCreate.userErrors).toEqual([])
     expect(second.data).toEqual(first.data)
   })
@@ -304,5 +366,190 @@ describe('basicAuth', () => {
     const id = await fresh({ domains: [{ host: 'kept.test', basicAuth: [{ username: 'a', password: 'x' }] }] })
     const { userErrors } = await update(id, { domains: [{ host: 'moved.test', basicAuth: [{ username: 'a' }] }] })
     expect(userErrors).toMatchObject([{ field: ['input', 'domains', '0', 'basicAuth', '0', 'password'], code: 'INVALID' }])
+  })
+})
+
+describe('certificate', () => {
+  const own = `${shop.certificate}\n${shop.key}`
+  const signed = `${leaf.certificate}\n${ca.certificate}\n${leaf.key}`
+  const withCertificate = (host: string, certificate: string) => ({
+    domains: [
+      { host: 'plain.cert.test', tls: 'OFF' },
+      { host, tls: 'CERTIFICATE', certificate },
+    ],
+  })
+  let secrets: SecretWorld
+  beforeAll(async () => {
+    secrets = new SecretWorld(api, projectId)
+    await secrets.secretSet('shop-tls', own)
+    await secrets.secretSet('signed-tls', signed)
+    await secrets.secretSet('no-tls', 'hello')
+  })
+  const release = (id: string) => act(`applicationDelete(id: "${id}")`)
+  const handOut = (resource: string, secret: string, version: number) =>
+    new SecretRepository(api.db).handOut(api.initialised.node.id, resource, [{ secret, version }], {
+      actor: 'test',
+      ability: 'agent',
+      operation: 'secretValues',
+      now: new Date(),
+    })
+
+  it.each([
+    ['of another host', 'other.example.test', 'shop-tls', /is not for other\.example\.test/],
+    ['that is none', 'shop.example.test', 'no-tls', /no PEM certificate/],
+  ])('one %s -> refused at its field, and nothing of it is quoted', async (_, host, certificate, message) => {
+    const { userErrors } = await create(withCertificate(host, certificate))
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'certificate'], code: 'CERTIFICATE_UNFIT' }])
+    expect(userErrors[0].message).toMatch(message)
+    expect(userErrors[0].message).not.toMatch(/BEGIN|hello/)
+  })
+
+  it('one that has expired -> refused when it is named anew, and no hindrance to another change', async () => {
+    const id = await fresh(withCertificate('shop.example.test', 'shop-tls'))
+    api.time.now = Date.UTC(2200, 0, 1)
+    try {
+      expect((await update(id, { image: 'nginx:2' })).userErrors).toEqual([])
+      const { userErrors } = await update(id, withCertificate('a.wild.example.test', 'shop-tls'))
+      expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'certificate'], code: 'CERTIFICATE_UNFIT' }])
+    } finally {
+      api.time.now = null
+    }
+    await release(id)
+  })
+
+  it('a secret that is missing -> refused at its field', async () => {
+    const { userErrors } = await create(withCertificate('shop.example.test', 'missing'))
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'certificate'], code: 'SECRET_NOT_FOUND' }])
+  })
+
+  it('in use -> not deleted, told as used, handed out in its newest version only, and free again afterwards', async () => {
+    const id = await fresh(withCertificate('signed.example.test', 'signed-tls'))
+    const secret = await api.db.secret.findFirstOrThrow({ where: { projectId, name: 'signed-tls' } })
+    const remove = async () =>
+      (await api.graphql(`mutation ($id: ID!) { secretDelete(id: $id) { userErrors { field code } } }`, { id: secret.id })).data
+        .secretDelete
+    expect((await remove()).userErrors).toEqual([{ field: ['id'], code: 'SECRET_IN_USE' }])
+    expect(await handOut(id, 'signed-tls', 1)).toMatchObject({ outcome: 'sealed', values: { length: 1 } })
+    expect(await handOut(id, 'shop-tls', 1)).toMatchObject({ outcome: 'forbidden' })
+    await release(id)
+    expect((await remove()).userErrors).toEqual([])
+  })
+
+  it('a new version -> the ingress is due and nudged; one that does not fit is refused', async () => {
+    const id = await fresh(withCertificate('shop.example.test', 'shop-tls'))
+    await expect.poll(ingressNudges).toBe(1)
+    await api.db.resource.update({ where: { id: ingressId }, data: { nextPassDueAt: null } })
+    const { userErrors } = await secrets.secretSet('shop-tls', signed)
+    expect(userErrors).toMatchObject([{ field: ['input', 'value'], code: 'CERTIFICATE_UNFIT' }])
+    expect(await isIngressDue()).toBe(false)
+    expect((await secrets.secretSet('shop-tls', `${own}\n`)).userErrors).toEqual([])
+    expect(await isIngressDue()).toBe(true)
+    await expect.poll(ingressNudges).toBe(2)
+    await release(id)
+  })
+})
+
+describe('what is served', () => {
+  const told = `host path url tls routed { status reason message } certificate { issuer notAfter error }
+    servedBy { release endpoints { release replica nodeId address container state } } resource { id __typename }`
+  const domainsOf = async (id: string) => {
+    const { data, errors } = await api.graphql(`query ($id: ID!) { application(id: $id) { domains { ${told} } } }`, { id })
+    expect(errors).toEqual([])
+    return data.application.domains
+  }
+
+  it('before anybody looked -> pending, without certificate and replicas', async () => {
+    const id = await fresh({ domains: [{ host: 'served.test', path: '/a' }] })
+    expect(await domainsOf(id)).toEqual([
+      {
+        host: 'served.test',
+        path: '/a',
+        url: 'https://served.test/a',
+        tls: 'INTERNAL',
+        routed: { status: 'False', reason: 'Pending', message: '' },
+        certificate: null,
+        servedBy: { release: null, endpoints: [] },
+        resource: { id, __typename: 'Application' },
+      },
+    ])
+  })
+
+  it('routed, with a certificate and a ready replica -> told, with its container', async () => {
+    const id = await fresh({ domains: [{ host: 'ready.test', tls: 'ACME' }] })
+    const at = new Date('2027-01-01')
+    await api.db.domain.updateMany({
+      where: { resourceId: id },
+      data: { routed: true, reason: 'Routed', certificateIssuer: 'CA', certificateNotAfter: at, certificateSeenAt: at },
+    })
+    await new SecretWorld(api, projectId).release(id, 1, {})
+    await api.db.release.updateMany({ where: { resourceId: id }, data: { servingAt: at } })
+    const row = { resourceId: id, release: 1, node: 'node_1', stateAt: at, createdAt: at }
+    await api.db.endpoint.createMany({
+      data: [
+        { ...row, replica: 0, address: '10.1.0.2', state: 'ready' },
+        { ...row, replica: 1, address: '10.1.0.3', state: 'draining' },
+      ],
+    })
+    expect(await domainsOf(id)).toMatchObject([
+      {
+        tls: 'ACME',
+        routed: { status: 'True', reason: 'Routed' },
+        certificate: { issuer: 'CA', notAfter: at.toISOString(), error: null },
+        servedBy: {
+          release: 1,
+          endpoints: [
+            {
+              release: 1,
+              replica: 0,
+              nodeId: 'node_1',
+              address: '10.1.0.2',
+              container: `ek-${api.initialised.instance}-${id}-1-0`,
+              state: 'ready',
+            },
+          ],
+        },
+      },
+    ])
+  })
+
+  it('ports and TLS of the ingress -> in the URL; none for a wildcard', async () => {
+    const change = async (input: object) =>
+      api.graphql(
+        `mutation ($id: ID!, $input: IngressUpdateInput!) { ingressUpdate(id: $id, input: $input) { userErrors { code } } }`,
+        {
+          id: ingressId,
+          input,
+        },
+      )
+    await change({ httpPort: 8080, httpsPort: 8443, defaultTls: 'OFF' })
+    const id = await fresh({ domains: [{ host: '*.url.test' }, { host: 'a.url.test' }, { host: 'b.url.test', tls: 'INTERNAL' }] })
+    expect((await domainsOf(id)).map((d: { url: string }) => d.url)).toEqual([
+      null,
+      'http://a.url.test:8080/',
+      'https://b.url.test:8443/',
+    ])
+    await change({ httpPort: null, httpsPort: null, defaultTls: null })
+  })
+
+  it('all of a project, page by page', async () => {
+    const own = await project('pages')
+    const id = await fresh({ projectId: own, domains: ['c', 'a', 'b'].map((n) => ({ host: `${n}.pages.test` })) })
+    const page = async (after: string | null) => {
+      const { data, errors } = await api.graphql(
+        `query ($p: ID, $after: String) { domains(projectId: $p, first: 2, after: $after) { nodes { host resource { id } } pageInfo { endCursor hasNextPage } } }`,
+        { p: own, after },
+      )
+      expect(errors).toEqual([])
+      return data.domains
+    }
+    const first = await page(null)
+    expect(first).toMatchObject({
+      nodes: [{ host: 'a.pages.test', resource: { id } }, { host: 'b.pages.test' }],
+      pageInfo: { hasNextPage: true },
+    })
+    expect(await page(first.pageInfo.endCursor)).toMatchObject({
+      nodes: [{ host: 'c.pages.test' }],
+      pageInfo: { hasNextPage: false },
+    })
   })
 })

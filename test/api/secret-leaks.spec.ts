@@ -60,6 +60,7 @@ async function rows(): Promise<Record<string, string>> {
     api.db.idempotencyKey.findMany(),
     api.db.secret.findMany(),
     api.db.setting.findMany(),
+    api.db.domain.findMany(),
   ])
   const names = [
     'Event',
@@ -73,6 +74,7 @@ async function rows(): Promise<Record<string, string>> {
     'IdempotencyKey',
     'Secret',
     'Setting',
+    'Domain',
   ]
   return Object.fromEntries(
     names.map((name, at) => [name, JSON.stringify(tables[at], (_k, v: unknown) => (typeof v === 'bigint' ? String(v) : v))]),
@@ -82,7 +84,7 @@ async function rows(): Promise<Record<string, string>> {
 const everything = `query ($p: ID!) {
   project(id: $p) { env { name value } secrets { nodes { name versions { version createdBy usedBy { applicationName } } usedBy { release version } } } }
   registryCredentials(projectId: $p) { nodes { name host username } }
-  applications(projectId: $p) { nodes { name spec { image env { name value } } releases { nodes { number verdict { message } } } events { nodes { message } } transitions { nodes { message } } } }
+  applications(projectId: $p) { nodes { name spec { image env { name value } domains { basicAuth { username } } } releases { nodes { number verdict { message } } } events { nodes { message } } transitions { nodes { message } } } }
   audit(first: 100) { nodes { operation before after outcome } }
 }`
 
@@ -99,6 +101,8 @@ describe('a planted secret', () => {
       registryCredential: 'hub',
     })
     await passOf(id)
+
+    await basicAuth(password)
 
     const agent = new FakeAgent(api.url, readAgentConfig(api.initialised.agentConfigFile).channelToken)
     await agent.opened()
@@ -122,6 +126,33 @@ describe('a planted secret', () => {
     expect(answers.length).toBeGreaterThan(15)
     expect(logged.length).toBeGreaterThan(3)
   })
+
+  async function basicAuth(password: string): Promise<void> {
+    const create = `mutation ($input: ApplicationCreateInput!, $k: String) { applicationCreate(input: $input, idempotencyKey: $k) {
+      application { id spec { domains { host basicAuth { username } } } } userErrors { field message } } }`
+    const update = `mutation ($id: ID!, $input: ApplicationUpdateInput!) { applicationUpdate(id: $id, input: $input) { userErrors { field message } } }`
+    const domains = [{ host: 'leaks.test', basicAuth: [{ username: 'ann', password }] }]
+    const input = { projectId: world.projectId, name: 'guarded', image: 'nginx', ports: [80], domains }
+    const { data } = await api.graphql(create, { input, k: 'leaks' })
+    expect(data.applicationCreate.userErrors).toEqual([])
+    const { id } = data.applicationCreate.application
+    await api.graphql(update, { id, input: { domains: [{ ...domains[0], compression: true }] } })
+    const both = [{ username: 'ann', password, passwordHash: password }]
+    for (const wrong of [
+      both,
+      [{ username: 'ann', password: `${password}${'x'.repeat(80)}` }],
+      [{ username: 'ann', passwordHash: password }],
+    ])
+      await api.graphql(update, { id, input: { domains: [{ host: 'leaks.test', basicAuth: wrong }] } })
+    await api.graphql(update, { id, input: { domains: [{ host: 'leaks.test', basicAuth: password }] } })
+    const hash = /\$2[aby]\$10\$[./A-Za-z0-9]{53}/
+    expect(JSON.stringify(await api.db.resource.findMany({ where: { id } }))).toMatch(hash)
+    expect(
+      [...answers, ...logged, JSON.stringify(await api.db.auditEntry.findMany({ select: { before: true, after: true } }))].join(
+        '',
+      ),
+    ).not.toMatch(hash)
+  }
 
   it('something that does leak -> is found, in each form', () => {
     for (const form of forms) expect(leaksIn(`before ${form} after`)).toContain(form)

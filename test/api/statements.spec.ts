@@ -63,6 +63,9 @@ beforeAll(async () => {
       })),
     ).flat(),
   })
+  await api.db.domain.createMany({
+    data: of((resourceId, n) => ({ host: `h${String(n).padStart(3, '0')}.test`, path: '/', resourceId, changedAt: at, certificateSeenAt: at })),
+  })
   await api.db.endpoint.createMany({
     data: of((resourceId, n) => ({
       resourceId,
@@ -94,6 +97,7 @@ const everything = `query ($first: Int!) {
       id name spec { image } project { name } replicas { desired ready } servingRelease { number }
       conditions { type status reason message }
       endpoints { address state }
+      domains { host url tls routed { status } certificate { issuer } servedBy { release endpoints { container } } resource { name } }
       releases(first: 2) {
         nodes { number actor actorName verdict { reason } verdictLog { lines } template { image env { name value } files { path content } } }
         pageInfo { hasNextPage }
@@ -134,6 +138,7 @@ describe('a page of applications with everything on them', () => {
               pageInfo: { hasNextPage: true },
             },
             servingRelease: { number: 3 },
+            domains: [{ servedBy: { release: 3, endpoints: { length: 1 } } }],
             replicas: { desired: 1, ready: 1 },
             transitions: { nodes: [{ type: 'Ready' }] },
             events: { nodes: [{ reason: 'R' }] },
@@ -142,7 +147,23 @@ describe('a page of applications with everything on them', () => {
       )
     expect(counts[0]).toBeGreaterThan(3) // the spy sees them
     expect(new Set(counts).size).toBe(1)
-    expect(counts[0]).toBeLessThanOrEqual(14)
+    expect(counts[0]).toBeLessThanOrEqual(16)
+  })
+
+  it('1, 10 or 100 domains with everything on them -> the same number of statements', async () => {
+    const query = `query ($first: Int!) { domains(first: $first) { nodes { host url tls routed { status } certificate { seenAt }
+      servedBy { release endpoints { container } } resource { name project { name } } } pageInfo { hasNextPage } } }`
+    const counts: number[] = []
+    for (const first of [1, 10, many])
+      counts.push(
+        await statements(async () => {
+          const { data, errors } = await api.graphql(query, { first })
+          expect(errors).toEqual([])
+          expect(data.domains.nodes).toHaveLength(first)
+        }),
+      )
+    expect(new Set(counts).size).toBe(1)
+    expect(counts[0]).toBeLessThanOrEqual(7)
   })
 
   it('only names -> the token and the page', async () => {

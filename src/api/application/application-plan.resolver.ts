@@ -2,6 +2,7 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Query, Resolver } from '@nestjs/graphql'
 import { GraphQLError } from 'graphql'
 import type { ApplicationSpec } from '../../reconcile/application/spec.js'
+import { withoutHashes } from '../../reconcile/ingress/without-hashes.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { checkCreate, type ApplicationError } from './application-checks.js'
@@ -77,7 +78,7 @@ export class ApplicationPlanResolver {
     const { previews } = this.options
     try {
       if (!previews) throw new PreviewUnavailable('previews are not available in this process')
-      return await previews.preview(request)
+      return await previews.preview({ ...request, spec: withoutHashes(request.spec) })
     } catch (error) {
       if (!(error instanceof PreviewUnavailable)) throw error
       throw new GraphQLError(error.message, { extensions: { code: 'NOT_AVAILABLE' } })
@@ -85,7 +86,9 @@ export class ApplicationPlanResolver {
   }
 }
 
-type Asked = { request: PreviewRequest } | { errors: ApplicationError[] }
+/** What is asked of the preview, with a spec that was checked. */
+type Checked = PreviewRequest & { spec: ApplicationSpec }
+type Asked = { request: Checked } | { errors: ApplicationError[] }
 
 async function asItStands(id: string, { loaders }: GraphqlContext): Promise<PlannedChange | { errors: ApplicationError[] }> {
   const row = await loaders.resource.load(id)
@@ -93,7 +96,7 @@ async function asItStands(id: string, { loaders }: GraphqlContext): Promise<Plan
   return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
 }
 
-async function requestFor(subject: Omit<PreviewRequest, 'project'>, { loaders }: GraphqlContext): Promise<PreviewRequest> {
+async function requestFor(subject: Omit<Checked, 'project'>, { loaders }: GraphqlContext): Promise<Checked> {
   const project = await loaders.project.load(subject.projectId)
   return { ...subject, project: project?.name ?? '' }
 }

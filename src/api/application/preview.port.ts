@@ -1,5 +1,3 @@
-import type { ApplicationSpec } from '../../reconcile/application/spec.js'
-
 /** What is to be previewed: an application as it stands, as it would be changed, or one that does not exist yet. */
 export interface PreviewRequest {
   /** null = an application that does not exist yet. */
@@ -7,8 +5,8 @@ export interface PreviewRequest {
   projectId: string
   project: string
   name: string
-  /** The spec to plan for. */
-  spec: ApplicationSpec
+  /** The spec to plan for, without hashes of passwords: it goes into a workflow's history. */
+  spec: unknown
 }
 
 export interface PreviewStep {

@@ -33,6 +33,7 @@ export const abilityOf: Record<'Query' | 'Mutation' | 'Subscription', Record<str
     nginxdemos: 'read',
     ingress: 'read',
     ingresses: 'read',
+    domains: 'read',
     node: 'read',
     nodes: 'read',
     event: 'read',

@@ -8,6 +8,7 @@ export function encodeCursor(key: unknown): string {
 
 export const nameCursor = z.object({ name: z.string(), id: z.string() })
 export const projectCursor = z.object({ name: z.string() })
+export const domainCursor = z.object({ host: z.string(), path: z.string() })
 export const orphanCursor = z.object({ node: z.string(), resourceId: z.string() })
 /** Numbers that grow: events, transitions, releases, audit entries. */
 export const numberCursor = z

@@ -10,6 +10,7 @@ import {
 } from '../../persistence/application.repository.js'
 import { ArtifactRepository } from '../../persistence/artifact.repository.js'
 import { ConditionRepository, type ConditionRow, type TransitionRow } from '../../persistence/condition.repository.js'
+import { DomainRepository, type DomainRow, type Doors } from '../../persistence/domain.repository.js'
 import type { EachPage } from '../../persistence/each-page.js'
 import { EventRepository, type EventRow } from '../../persistence/event.repository.js'
 import { NodeRepository, type NodeStatusRow } from '../../persistence/node.repository.js'
@@ -32,6 +33,9 @@ export interface Loaders {
   releaseActor: DataLoader<ReleaseKey, ReleaseActorRow | null, string>
   /** By SHA-256. */
   artifact: DataLoader<string, { content: Uint8Array } | null>
+  domains: DataLoader<string, DomainRow[]>
+  /** Read once an operation. */
+  doors(): Promise<Doors>
   nodeStatus: DataLoader<string, NodeStatusRow | null>
   projectEnv: DataLoader<string, ProjectEnvRow[]>
   secretVersions: DataLoader<string, SecretVersionRow[]>
@@ -52,6 +56,7 @@ export class LoaderFactory {
     @Inject(ConditionRepository) private readonly conditions: ConditionRepository,
     @Inject(ApplicationRepository) private readonly applications: ApplicationRepository,
     @Inject(ArtifactRepository) private readonly artifacts: ArtifactRepository,
+    @Inject(DomainRepository) private readonly domains: DomainRepository,
     @Inject(NodeRepository) private readonly nodes: NodeRepository,
     @Inject(EventRepository) private readonly events: EventRepository,
     @Inject(SecretRepository) private readonly secrets: SecretRepository,
@@ -90,6 +95,11 @@ export class LoaderFactory {
         (ids) => this.artifacts.getMany(ids),
         (a) => a.sha256,
       ),
+      domains: many(
+        (ids) => this.domains.ofMany(ids),
+        (d) => d.resourceId,
+      ),
+      doors: once(() => this.domains.doors()),
       nodeStatus: one(
         (ids) => this.nodes.statusOfMany(ids),
         (s) => s.resourceId,
@@ -121,6 +131,11 @@ function one<Row>(read: (ids: readonly string[]) => Promise<Row[]>, idOf: (row: 
   })
 }
 
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | null = null
+  return () => (reading ??= read())
+}
+
 const releaseKey = ({ resourceId, number }: ReleaseKey) => `${resourceId} ${number}`
 
 function ofRelease<Row extends ReleaseKey>(
@@ -140,7 +155,9 @@ function many<Row>(read: (ids: readonly string[]) => Promise<Row[]>, idOf: (row:
   })
 }
 
-function paged<Row, P extends EachPage | PageRequest<string>>(read: (ids: readonly string[], page: P) => Promise<Map<string, Page<Row>>>) {
+function paged<Row, P extends EachPage | PageRequest<string>>(
+  read: (ids: readonly string[], page: P) => Promise<Map<string, Page<Row>>>,
+) {
   const loaders = new Map<string, DataLoader<string, Page<Row>>>()
   return (page: P): DataLoader<string, Page<Row>> => {
     const key = page.after === null ? `${page.first}` : `${page.first} ${page.after}`

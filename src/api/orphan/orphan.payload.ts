@@ -7,6 +7,8 @@ export const orphanCodes = {
   NOT_FOUND: 'There is no such orphan.',
   KIND_UNKNOWN: 'This Evenkeel does not know the kind of these containers.',
   NAME_TAKEN: sharedCodes.NAME_TAKEN,
+  NODE_HAS_INGRESS: 'The node has another ingress already; the message names it.',
+  HOST_PORT_TAKEN: sharedCodes.HOST_PORT_TAKEN,
   DOMAIN_TAKEN: sharedCodes.DOMAIN_TAKEN,
   PROJECT_NOT_FOUND: sharedCodes.PROJECT_NOT_FOUND,
 } as const

@@ -1,10 +1,11 @@
 import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Mutation, Query, ResolveField, Resolver } from '@nestjs/graphql'
-import { OrphanRepository, type OrphanResult, type OrphanRow } from '../../persistence/orphan.repository.js'
+import type { Transaction } from '../../persistence/database.js'
+import { OrphanRepository, type OrphanKey, type OrphanResult, type OrphanRow } from '../../persistence/orphan.repository.js'
 import { platformProject } from '../../persistence/project.repository.js'
-import { ResourceRepository, type ResourceDraft } from '../../persistence/resource.repository.js'
+import { ResourceRepository } from '../../persistence/resource.repository.js'
 import { applicationSpecSchema } from '../../reconcile/application/spec.js'
-import { ingressSpecSchema } from '../../reconcile/ingress/spec.js'
+import { ingressSpecSchema, type IngressSpec } from '../../reconcile/ingress/spec.js'
 import { isReconciledKind, type ReconciledKind } from '../../reconcile/kind.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { nginxdemoSpecSchema } from '../../reconcile/nginxdemo/spec.js'
@@ -15,6 +16,7 @@ import { decodeCursor, orphanCursor } from '../graphql/cursor.js'
 import { withoutNulls } from '../graphql/patch.js'
 import { invalidErrors, type UserErrorValue } from '../graphql/user-error.js'
 import { writeContext } from '../graphql/write-context.js'
+import { ingressConflicts } from '../ingress/ingress-checks.js'
 import { Nudger } from '../nudge/nudger.service.js'
 import { createErrors } from '../resource/change-errors.js'
 import { OrphanAdoptInput, OrphanSelector } from './orphan.input.js'
@@ -64,7 +66,10 @@ export class OrphanResolver {
       spec: spec.data,
       paused: { reason: 'adopted from an orphan: resume it when its plan is right' },
     }
-    const result = await this.take('orphanAdopt', found, draft, context)
+    const write = writeContext('orphanAdopt', context.actor, this.options.clock())
+    const check = kind === 'ingress' ? (tx: Transaction) => ingressErrors(tx, spec.data as IngressSpec) : null
+    const result = await this.repository.take(found.key, draft, write, check)
+    if (result.outcome === 'refused') return { resource: null, userErrors: result.refused }
     if (result.outcome === 'created') this.nudger.allSoon(result.due)
     return this.answer(result, input)
   }
@@ -82,7 +87,9 @@ export class OrphanResolver {
     const { kind, nodeName, resourceId } = found
     const name = `orphan-${resourceId.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`.slice(0, 63).replace(/-+$/, '')
     const draft = { kind, projectId: platformProject.id, name, spec: teardownSpec(kind, nodeName), deleting: true }
-    const result = await this.take('orphanRemove', found, draft, context)
+    const write = writeContext('orphanRemove', context.actor, this.options.clock())
+    const result = await this.repository.take<never>(found.key, draft, write)
+    if (result.outcome === 'refused') return { resource: null, userErrors: result.refused }
     if (result.outcome === 'created') this.nudger.allSoon(await this.resources.addressesOf([resourceId]))
     return this.answer(result, draft)
   }
@@ -90,15 +97,6 @@ export class OrphanResolver {
   @ResolveField(() => ID, { description: 'The node that they are on.' })
   nodeId({ node }: OrphanRow): string {
     return node
-  }
-
-  private take(
-    operation: string,
-    { node, resourceId }: Found,
-    draft: ResourceDraft,
-    { actor }: GraphqlContext,
-  ): Promise<OrphanResult> {
-    return this.repository.take({ node, resourceId }, draft, writeContext(operation, actor, this.options.clock()))
   }
 
   private async find({ nodeId, resourceId }: OrphanSelector): Promise<Found | { errors: OrphanError[] }> {
@@ -117,7 +115,7 @@ export class OrphanResolver {
           },
         ],
       }
-    return { ...rest, kind, nodeName: node?.name ?? '' }
+    return { ...rest, kind, key: { node: nodeId, resourceId }, nodeName: node?.name ?? '' }
   }
 
   private answer(result: OrphanResult, input: { projectId: string; name: string }): OrphanPayload {
@@ -133,7 +131,18 @@ export class OrphanResolver {
 
 interface Found extends Omit<OrphanRow, 'kind'> {
   kind: ReconciledKind
+  key: OrphanKey
   nodeName: string
+}
+
+/** What another ingress, or another port, would collide with: it starts paused, and has to be able to go on. */
+async function ingressErrors(tx: Transaction, spec: IngressSpec): Promise<OrphanError[] | null> {
+  const conflicts = (await ingressConflicts(tx, null, null, spec)) ?? []
+  const errors = conflicts.flatMap(({ code, ...told }): OrphanError[] => {
+    if (code === 'HOST_PORT_TAKEN') return [{ ...told, code }]
+    return code === 'NODE_HAS_INGRESS' ? [{ ...told, code, field: ['orphan'] }] : []
+  })
+  return errors.length > 0 ? errors : null
 }
 
 function adoptedSpec({ kind, containers, nodeName }: Found, { image, hostPort, httpPort, httpsPort }: OrphanAdoptInput) {
