@@ -26,6 +26,10 @@ export const failureReasons = [
   'DiskFull',
   'NotFound',
   'EngineError',
+  // ingress
+  'IngressNotRunning',
+  'ConfigRefused',
+  'ConfigNotKept',
   // agent
   'RequiredSecretMissing',
   'CredentialMissing',

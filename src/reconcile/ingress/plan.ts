@@ -9,7 +9,7 @@ import { withTag } from '../name.js'
 import type { NodeObservation, ObservedContainer, ObserveRequest, UnreachableNode } from '../observed.js'
 import { pullKey } from '../pull-key.js'
 import { certificateRecords, hostsToLookAt, lookAgainMs } from './certificate-looks.js'
-import type { IngressDesired, IngressRecord } from './desired.js'
+import type { DomainState, IngressDesired, IngressRecord } from './desired.js'
 import { renderCaddyConfig } from './render.js'
 import { routeRecords } from './told-routes.js'
 import { ingressDefaults, ingressPaths, type IngressSpec, type Rendered } from './spec.js'
@@ -108,10 +108,19 @@ function isApplied({ node, sha256 }: Work): boolean {
 /** How long the configuration waits for more changes; nothing when none is loaded yet. */
 function debounceLeftMs({ input, node }: Work): number {
   if (node.ingress?.loaded == null) return 0
-  const recent = input.desired.domains.map((d) => input.now - d.changedAt).filter((age) => age >= 0 && age < debounceMostMs)
-  if (recent.length === 0) return 0
-  return Math.max(0, Math.min(debounceMs - Math.min(...recent), debounceMostMs - Math.max(...recent)))
+  const waiting = input.desired.domains.flatMap((d) => waitsForMs(d, input.now))
+  if (waiting.length === 0) return 0
+  return Math.max(0, Math.min(debounceMs - least(waiting), debounceMostMs - most(waiting)))
 }
+
+/** Since when a change may wait for its load. One of long ago is old news, unless nothing was said of it yet. */
+function waitsForMs({ changedAt, reason }: DomainState, now: number): number[] {
+  const age = now - changedAt
+  return age >= 0 && (age < debounceMostMs || reason === 'Pending') ? [age] : []
+}
+
+const least = (numbers: number[]) => numbers.reduce((a, b) => Math.min(a, b), Infinity)
+const most = (numbers: number[]) => numbers.reduce((a, b) => Math.max(a, b), 0)
 
 function recordsOf(work: Work, actions: Action[]): IngressRecord[] {
   const { input, node, rendered, content, sha256 } = work
@@ -128,10 +137,9 @@ function recordsOf(work: Work, actions: Action[]): IngressRecord[] {
 function requeueOf(work: Work): number | null {
   const { input, node } = work
   if (input.resource.deleting) return null
-  const waits = [debounceLeftMs(work), isApplied(work) ? lookAgainMs(input.desired, work.input.now) : null].filter(
-    (ms): ms is number => ms !== null && ms > 0,
-  )
-  return waits.length > 0 && node.containers.length > 0 ? Math.min(...waits) : null
+  if (node.containers.length === 0) return null
+  if (isApplied(work)) return lookAgainMs(input.desired, input.now)
+  return debounceLeftMs(work) || null
 }
 
 /** In the host's network, so that it has the clients' addresses and both ports; with no right but to open those. */
