@@ -108,7 +108,7 @@ describe("the mission's engine", () => {
       await world.run(20_000)
       expect(await isReady('app_2')).toBe(true)
       expect(await readyOf('app_1')).toBeUndefined()
-      await store.change('app_1', spec)
+      await store.change('app_1', spec, 0)
       world.nudgeOnce('app_1')
       await world.run(40_000)
       expect(await isReady('app_1')).toBe(true)
@@ -132,7 +132,7 @@ describe("the mission's engine", () => {
           expect(await isReady('app_1')).toBe(true)
           const application = world.applications.get('app_1')
           Object.assign(application!, { generation: 2 })
-          await store.change('app_1', { ...spec, image: 'registry.test/web-slow:1' })
+          await store.change('app_1', { ...spec, image: 'registry.test/web-slow:1' }, 0)
           world.nudgeOnce('app_1')
 
           let events = 0

@@ -149,7 +149,7 @@ export class People {
       if (watched.replicas === 0 || replicas === 0 || gap) watched.serving = false
       watched.replicas = replicas
     }
-    await this.store.change(application.id, spec)
+    await this.store.change(application.id, spec, this.world.clock.now())
     this.world.nudgeOnce(application.id)
   }
 
