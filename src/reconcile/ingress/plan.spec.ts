@@ -29,7 +29,7 @@ import {
 import { hostsAtOnce } from './certificate-looks.js'
 import { ingressReasons } from './conditions.js'
 import type { DomainState, IngressRecord } from './desired.js'
-import { debounceMs, ingressController, planIngress } from './plan.js'
+import { bootConfigHash, debounceMs, ingressController, planIngress } from './plan.js'
 import { ingressSpecSchema } from './spec.js'
 
 const older = 'f'.repeat(64)
@@ -99,6 +99,25 @@ const rows: Row[] = [
     actions: ['load'],
     ready: 'False ConfigPending',
     applied: 'False Pending',
+    requeue: null,
+  },
+  {
+    it: 'running with what it starts with -> nobody is served: loaded at once, not Ready until then',
+    loaded: bootConfigHash,
+    domains: [domainOf('a.test', pending(0))],
+    actions: ['load'],
+    ready: 'False ConfigPending',
+    applied: 'False Pending',
+    requeue: null,
+  },
+  {
+    it: 'the first configuration is refused -> not Ready by what it started with',
+    ...served,
+    loaded: bootConfigHash,
+    failures: [refused(served)],
+    actions: ['load'],
+    ready: 'False ConfigRefused',
+    applied: 'False ConfigRefused',
     requeue: null,
   },
   {
