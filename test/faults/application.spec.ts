@@ -6,10 +6,8 @@ import { BUSYBOX_IMAGE } from '../../src/embedded/images/stand-ins.js'
 import { freePort } from '../../src/embedded/ports.js'
 import { label } from '../../src/reconcile/labels.js'
 import { testAppImage } from '../setup/test-images.js'
-import { FixtureIngress } from './fixture-ingress.js'
 import { createProject, LiveApplication } from './live-application.js'
 import { LiveInstance, until } from './live-instance.js'
-import { Load } from './load.js'
 
 /** Every way of changing an application, through API, workflow, agent and engine. */
 describe('the whole application', () => {
@@ -57,16 +55,15 @@ describe('the whole application', () => {
   it('blue-green under load -> one switch, no request lost', { timeout: 120_000 }, async () => {
     const app = await create('green', { strategy: 'BLUE_GREEN', replicas: 2 })
     await app.untilSettled({ release: 1, replicas: 2 })
-    const ingress = await FixtureIngress.start(live.docker, join(live.home, 'agent', 'endpoints'), app.id)
+    await app.serve()
     try {
-      const load = new Load(ingress.url)
+      const load = app.load()
       await until('load on the old release', () => (load.soFar.versions['1'] ?? 0) > 20)
       await app.change({ image: testAppImage('2') })
       await app.untilSettled({ release: 2, replicas: 2 })
       await until('load on the new release', () => (load.soFar.versions['2'] ?? 0) > 20)
       expect(await load.stop()).toMatchObject({ lost: 0, losses: [] })
     } finally {
-      await ingress.stop()
       await app.delete()
     }
   })

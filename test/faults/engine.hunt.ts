@@ -1,12 +1,9 @@
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CADDY_IMAGE, COREDNS_IMAGE, NGINX_IMAGE } from '../../src/embedded/images/stand-ins.js'
 import { testAppImage } from '../setup/test-images.js'
-import { FixtureIngress } from './fixture-ingress.js'
 import { createProject, LiveApplication } from './live-application.js'
 import { LiveInstance, until } from './live-instance.js'
-import { Load } from './load.js'
 import { OwnEngine } from './own-engine.js'
 
 /** With an engine of its own, because everybody's is not to be killed. */
@@ -14,7 +11,6 @@ describe('the Docker engine dies', () => {
   let engine: OwnEngine
   let live: LiveInstance
   let app: LiveApplication
-  let ingress: FixtureIngress
 
   beforeAll(async () => {
     engine = await OwnEngine.start()
@@ -24,11 +20,10 @@ describe('the Docker engine dies', () => {
     const project = await createProject(live, 'engine')
     app = await LiveApplication.create(live, project, { name: 'web', image: testAppImage('1'), replicas: 2, drainSeconds: 3, stopGraceSeconds: 3 })
     await app.untilSettled({ release: 1, replicas: 2 })
-    ingress = await FixtureIngress.start(live.docker, join(live.home, 'agent', 'endpoints'), app.id)
+    await app.serve()
   }, 240_000)
 
   afterAll(async () => {
-    await ingress?.stop()
     await live?.destroy()
     await engine?.destroy()
   }, 180_000)
@@ -38,7 +33,7 @@ describe('the Docker engine dies', () => {
 
   it('away for a while -> what runs serves on, Ready is Unknown, and there is never a second copy', { timeout: 120_000 }, async () => {
     const before = await app.containers()
-    const load = new Load(ingress.url)
+    const load = app.load()
     await until('load', () => load.soFar.sent > 50)
     await engine.kill()
     const told = await app.untilReady({ status: 'Unknown', reason: 'DockerUnreachable' })
@@ -50,14 +45,13 @@ describe('the Docker engine dies', () => {
 
     const back = Date.now()
     await engine.startAgain()
-    await ingress.startAgain()
     const settledMs = await app.untilSettled({ release: 1, replicas: 2 })
     console.log(`engine back: answers after ${Date.now() - settledMs - back} ms, settled ${settledMs} ms later`)
     expect((await app.containers()).map((c) => `${c.id} ${c.address}`)).toEqual(before.map((c) => `${c.id} ${c.address}`))
   })
 
   it('kill -9 in the middle of a roll-out -> converged, nothing left over', { timeout: 180_000 }, async () => {
-    const load = new Load(ingress.url)
+    const load = app.load()
     await app.change({ image: testAppImage('2') })
     await until('the first container of the new release', async () => (await app.containers()).some((c) => c.release === 2))
     await engine.kill()
@@ -65,7 +59,6 @@ describe('the Docker engine dies', () => {
     const beforeStart = load.soFar.lost
     await engine.startAgain()
     const startedAt = Date.now()
-    await ingress.startAgain()
     await app.untilSettled({ release: 2, replicas: 2 })
     const settledMs = Date.now() - startedAt
     const { sent, lost } = await load.stop()
@@ -84,7 +77,6 @@ describe('the Docker engine dies', () => {
     await live.up()
     const upMs = Date.now() - startedAt
     await app.untilSettled({ release: 2, replicas: 4 })
-    await ingress.startAgain()
     console.log(`machine restart: up after ${upMs} ms, settled after ${Date.now() - startedAt} ms`)
     expect(await addresses()).toEqual(before)
     expect((await live.containers({ kind: 'nginxdemo' })).map((c) => c.id)).toEqual(demo.map((c) => c.id))
@@ -98,8 +90,7 @@ describe('the Docker engine dies', () => {
     await engine.stop()
     await engine.startAgain()
     await until('all replicas', async () => (await addresses()).join() === before.join(), 60_000)
-    await ingress.startAgain()
-    const load = new Load(ingress.url)
+    const load = app.load()
     await until('answers', () => load.soFar.sent > 50)
     expect(await load.stop()).toMatchObject({ lost: 0, losses: [] })
     expect(await app.resolve()).toEqual(before.map((line) => line.split(' ')[1]).sort())

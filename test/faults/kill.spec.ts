@@ -1,16 +1,12 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Client, Connection } from '@temporalio/client'
 import { testAppImage, type TestAppVersion } from '../setup/test-images.js'
-import { FixtureIngress } from './fixture-ingress.js'
 import { createProject, LiveApplication } from './live-application.js'
 import { LiveInstance, parts, until } from './live-instance.js'
-import { Load } from './load.js'
 
 describe('kill -9 in the middle of a roll-out, under load', () => {
   let live: LiveInstance
   let app: LiveApplication
-  let ingress: FixtureIngress
   let release = 1
 
   beforeAll(async () => {
@@ -19,11 +15,10 @@ describe('kill -9 in the middle of a roll-out, under load', () => {
     const project = await createProject(live, 'faults')
     app = await LiveApplication.create(live, project, { name: 'web', image: testAppImage('1'), replicas: 2, drainSeconds: 3, stopGraceSeconds: 3 })
     await app.untilSettled({ release, replicas: 2 })
-    ingress = await FixtureIngress.start(live.docker, join(live.home, 'agent', 'endpoints'), app.id)
+    await app.serve()
   }, 180_000)
 
   afterAll(async () => {
-    await ingress?.stop()
     await live.destroy()
   }, 120_000)
 
@@ -31,7 +26,7 @@ describe('kill -9 in the middle of a roll-out, under load', () => {
     const versionOf = (n: number): TestAppVersion => (n % 2 === 1 ? '1' : '2')
     const next = release + 1
     const before = await live.pidOf(part)
-    const load = new Load(ingress.url)
+    const load = app.load()
     await until('load on the old release', () => (load.soFar.versions[versionOf(release)] ?? 0) > 20)
     await app.change({ image: testAppImage(versionOf(next)) })
     await until('the first container of the new release', async () => (await app.containers()).some((c) => c.release === next))
@@ -54,7 +49,7 @@ describe('kill -9 in the middle of a roll-out, under load', () => {
     expect(held).toHaveLength(2)
     expect(held.filter((h) => given.some((g) => g.address === h.address))).toEqual([])
     expect(given.length).toBeGreaterThan(0)
-    expect((await live.containers()).map((c) => c.resource).sort()).toEqual([app.id, app.id, expect.stringMatching(/^demo_/), 'dns'])
+    expect((await live.containers()).map((c) => c.resource).sort()).toEqual([app.id, app.id, expect.stringMatching(/^demo_/), 'dns', expect.stringMatching(/^ing_/)])
 
     const connection = await Connection.connect({ address: `127.0.0.1:${live.ports.TEMPORAL}` })
     try {

@@ -3,7 +3,9 @@ import { Resolver } from 'node:dns/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { slotFileName, slotsPerTarget } from '../../src/adapters/caddy/endpoint-files.js'
-import type { LiveInstance, OwnContainer } from './live-instance.js'
+import { askSafely } from '../ingress/client.js'
+import { until, type LiveInstance, type OwnContainer } from './live-instance.js'
+import { Load } from './load.js'
 
 export interface Wanted {
   name: string
@@ -136,6 +138,21 @@ export class LiveApplication {
     const resolver = new Resolver({ timeout: 1_000, tries: 1 })
     resolver.setServers([subnet.replace(/\.0\/\d+$/, '.1')])
     return (await resolver.resolve4(this.hostname).catch(() => [])).sort()
+  }
+
+  /** Gives it a domain of its own, and returns when the ingress serves it: what `load` asks for. */
+  async serve(): Promise<void> {
+    await this.change({ domains: [{ host: this.domain, tls: 'OFF' }] })
+    await until(`an answer for ${this.domain}`, async () => (await askSafely({ port: this.instance.ports.HTTP, host: this.domain }))?.status === 200)
+  }
+
+  /** Requests for its domain, through the ingress. */
+  load(): Load {
+    return new Load(this.instance.ingressUrl, this.domain)
+  }
+
+  private get domain(): string {
+    return this.hostname.replace(/internal$/, 'test')
   }
 
   /** Where the slots of ingress point. */

@@ -119,6 +119,11 @@ export class LiveInstance {
     return response?.ok ?? false
   }
 
+  /** Where its ingress takes requests without TLS. */
+  get ingressUrl(): string {
+    return `http://127.0.0.1:${this.ports.HTTP}`
+  }
+
   get demoUrl(): string {
     return `http://127.0.0.1:${this.ports.DEMO}`
   }
