@@ -3,7 +3,7 @@ import { heartbeatStaleMs } from '../src/agent/protocol.js'
 import { controllerOf } from '../src/reconcile/controllers.js'
 import type { BeginInput, Begun, DecideInput, Decision, LoadedResource } from '../src/reconcile/loop.js'
 import type { Observation, ObservedIngress, ObserveRequest } from '../src/reconcile/observed.js'
-import { decidePass, type DecideContext } from './decide.js'
+import { decidePass, type DecideContext, type PassToDecide } from './decide.js'
 import { previewOf, readSubject, type Previewed, type PreviewSubject } from './preview.js'
 
 export interface ControlContext extends DecideContext {
@@ -20,14 +20,18 @@ const sweepPageSize = 500
 /** Activities on queue `control`: short reads and writes of our own database, and nudges. */
 export function createControlActivities(context: ControlContext) {
   return {
-    /** Claims a pass; decides it at once when what is given covers all that has to be observed. A repeat claims another pass: harmless, only the last one counts. */
+    /**
+     * Claims a pass; decides it at once when what is given covers all that has to be observed, or nothing has to be, because
+     * it is paused. A repeat claims another pass: harmless, only the last one counts.
+     */
     async begin(id: string, { seen, ...input }: BeginInput): Promise<Begun | null> {
       const claimed = await context.store.claim(id)
       if (!claimed) return null
       const loaded = loadedOf(claimed, context.clock())
       const covered = loaded.observe.length > 0 && loaded.observe.every((request) => seen.some((o) => covers(o, request)))
-      const decision = covered ? await decideAndWake(context, id, { ...input, pass: loaded.pass, observed: seen }) : null
-      return { loaded, decision }
+      if (!covered && !claimed.paused) return { loaded, decision: null }
+      const observed = covered ? seen : null
+      return { loaded, decision: await decideAndWake(context, id, { ...input, pass: loaded.pass, observed }) }
     },
 
     /** Plans, and writes what the plan says under its pass number. A repeat returns the stored decision. */
@@ -63,7 +67,7 @@ export function createControlActivities(context: ControlContext) {
 }
 
 /** Those that wait for the resource are due already, by the pass's own transaction: a lost nudge costs them time only. */
-async function decideAndWake(context: ControlContext, id: string, input: DecideInput): Promise<Decision> {
+async function decideAndWake(context: ControlContext, id: string, input: PassToDecide): Promise<Decision> {
   const decision = await decidePass(context, id, input)
   if (decision.wakes) await nudgeAll(context, await context.store.dependants(id), `it depends on ${id} and could not be nudged; the sweep does it`)
   return decision

@@ -7,6 +7,7 @@ import { mergeCondition, type ConditionChange, type ConditionDraft } from '../sr
 import type { Plan } from '../src/reconcile/controller.js'
 import { controllerOf } from '../src/reconcile/controllers.js'
 import type { DecideInput, Decision, StartedAction } from '../src/reconcile/loop.js'
+import type { Observation } from '../src/reconcile/observed.js'
 
 export interface DecideContext {
   instance: string
@@ -30,8 +31,11 @@ const resyncDueMs = 4_200_000
  */
 const busyDueMs = 60_000
 
+/** `observed` null = nobody was asked, because the resource was paused when the pass was claimed. */
+export type PassToDecide = Omit<DecideInput, 'observed'> & { observed: Observation[] | null }
+
 /** One pass's decision: plan until no record is asked for, then admit, sign and describe. */
-export async function decidePass(context: DecideContext, id: string, input: DecideInput): Promise<Decision> {
+export async function decidePass(context: DecideContext, id: string, input: PassToDecide): Promise<Decision> {
   const now = context.clock()
   const decided = await context.store.decide(id, input.pass, now, (open) => outcomeOf(context, open, input, now))
   return decided === 'superseded' ? supersededDecision : decided
@@ -50,13 +54,20 @@ const supersededDecision: Decision = {
   summary: [],
 }
 
-async function outcomeOf(context: DecideContext, open: OpenPass, input: DecideInput, now: number): Promise<PassOutcome> {
+async function outcomeOf(
+  context: DecideContext,
+  open: OpenPass,
+  input: PassToDecide,
+  now: number,
+): Promise<PassOutcome | 'superseded'> {
   const { resource } = open
   const failures = failuresAfter(open.failures, input.settled, resource.generation, now)
   const events = failureEvents(input.settled)
   if (open.paused) return pausedOutcome(open, failures, events, now)
+  const { observed } = input
+  if (observed === null) return 'superseded' // resumed in this moment: a plan without a look would take what runs for gone
 
-  const planned = await planUntilWritten(context, open, input, failures.all, now)
+  const planned = await planUntilWritten(context, open, { ...input, observed }, failures.all, now)
   events.push(...planned.events)
   const { plan } = planned
   const admission = admit({
@@ -80,7 +91,7 @@ async function outcomeOf(context: DecideContext, open: OpenPass, input: DecideIn
       requeueAfterMs,
       finalized: plan.finalize,
       paused: false,
-      ...(planned.concernsOthers || conditions.some(becameReady) ? { wakes: true } : {}),
+      ...(planned.concernsOthers || conditions.some((c) => isNewsOfReady(open, c)) ? { wakes: true } : {}),
       ...described(plan.conditions),
     },
     conditions,
@@ -194,8 +205,10 @@ function merged(open: OpenPass, draft: ConditionDraft, now: number): ConditionCh
   return mergeCondition(open.conditions.find((c) => c.type === draft.type), draft, open.resource.generation, now)
 }
 
-function becameReady({ changed, condition }: ConditionChange): boolean {
-  return changed && condition.type === 'Ready' && condition.status === 'True'
+/** Who waits may begin, or has another reason to tell why it waits: most of all that there is nothing more to wait for. */
+function isNewsOfReady(open: OpenPass, { changed, condition }: ConditionChange): boolean {
+  if (!changed || condition.type !== 'Ready') return false
+  return condition.status === 'True' || condition.reason !== open.conditions.find((c) => c.type === 'Ready')?.reason
 }
 
 function described(conditions: ConditionDraft[]): Pick<Decision, 'ready' | 'reason' | 'summary'> {

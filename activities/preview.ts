@@ -1,4 +1,5 @@
 import type { ClaimedPass, PassStore } from '../src/persistence/pass-store.js'
+import { placedOn } from '../src/persistence/snapshot.js'
 import type { ApplicationDesired } from '../src/reconcile/application/desired.js'
 import type { PlanInput } from '../src/reconcile/controller.js'
 import { controllerOf } from '../src/reconcile/controllers.js'
@@ -25,9 +26,12 @@ export interface Previewed {
   steps: PreviewedStep[]
   /** False when planning came to no end within its limit. */
   converges: boolean
-  /** What could not be known, e.g. because a node did not answer. */
+  /** What a person has to know of it, e.g. that a node did not answer. */
   notes: string[]
 }
+
+/** Conditions that are there only when a person has to know something. */
+const toldWhenNews = new Set(['StrategyHonoured', 'VolumesInPlace'])
 
 /** The row as it would stand if the spec were desired; null when there is no such row or project. */
 export async function readSubject(store: PassStore, subject: PreviewSubject): Promise<ClaimedPass | null> {
@@ -37,8 +41,9 @@ export async function readSubject(store: PassStore, subject: PreviewSubject): Pr
   const desired = standing.desired as ApplicationDesired
   const changed = canonicalJson(withoutHashes(desired.spec)) !== canonicalJson(withoutHashes(subject.spec))
   if (!changed) return standing
+  const spec = subject.spec as ApplicationDesired['spec']
   const resource = { ...standing.resource, generation: standing.resource.generation + 1 }
-  return { ...standing, resource, desired: { ...desired, spec: subject.spec } }
+  return { ...standing, resource, desired: { ...desired, spec, node: placedOn(standing.nodes, spec.placement?.node) } }
 }
 
 /** Pure but for its arguments: the steps that would follow from what was read and seen. */
@@ -57,10 +62,13 @@ export function previewOf(instance: string, { resource, desired }: ClaimedPass, 
     now,
     quiet: false,
   }
-  const { steps, complete } = preview(controller, input)
+  const { steps, complete, plan } = preview(controller, input)
   return {
     steps: steps.map(({ node, verb, summary }) => ({ node, verb, summary })),
     converges: complete,
-    notes: observed.flatMap((o) => (o.unreachable === null ? [] : [`${o.message}: what it would have to do is not told`])),
+    notes: [
+      ...observed.flatMap((o) => (o.unreachable === null ? [] : [`${o.message}: what it would have to do is not told`])),
+      ...plan.conditions.filter((c) => toldWhenNews.has(c.type)).map((c) => c.message),
+    ],
   }
 }

@@ -6,13 +6,16 @@ import { converge } from './scenarios/converge.js'
 import { drift } from './scenarios/drift.js'
 import { idle } from './scenarios/idle.js'
 import { logs } from './scenarios/logs.js'
+import { proxy } from './scenarios/proxy.js'
+import { rollout } from './scenarios/rollout.js'
+import { routes } from './scenarios/routes.js'
 import { scale } from './scenarios/scale.js'
 
 /**
  * `npm run bench [-- SCENARIO] [--json]`: measures a running `npm run up`, each figure beside the bare Docker Engine API in the
  * same run. Machines are noisy: read ratios and medians. With --json the last line is one JSON object.
  */
-const scenarios = { converge, drift, burst, logs, idle, scale, api }
+const scenarios = { converge, drift, burst, logs, idle, scale, api, routes, proxy, rollout }
 type Name = keyof typeof scenarios
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'boolean', default: false } } })
@@ -37,6 +40,8 @@ if (values.json) console.log(JSON.stringify(names.length === 1 ? results[names[0
 process.exit(0)
 
 function table(name: string, figures: Record<string, unknown>): string {
-  const lines = Object.entries(figures).map(([key, value]) => `  ${key.padEnd(28)} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+  const lines = Object.entries(figures).map(
+    ([key, value]) => `  ${key.padEnd(28)} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
+  )
   return [`${name}`, ...lines].join('\n')
 }

@@ -79,16 +79,48 @@ export class Platform {
     return applicationCreate.application.id
   }
 
+  async updateApplication(id: string, input: Record<string, unknown>): Promise<void> {
+    const { applicationUpdate } = await this.query<{ applicationUpdate: { userErrors: { field: string[]; message: string }[] } }>(
+      'mutation($id: ID!, $input: ApplicationUpdateInput!) { applicationUpdate(id: $id, input: $input) { userErrors { field message } } }',
+      { id, input },
+    )
+    if (applicationUpdate.userErrors.length > 0) throw new Error(JSON.stringify(applicationUpdate.userErrors))
+  }
+
+  /** Returns when each of them is Ready for what is desired of it now. */
+  async whenReady(ids: string[]): Promise<void> {
+    const query = `query($id: ID!) { application(id: $id) { generation conditions { type status observedGeneration } } }`
+    for (const id of ids) {
+      for (;;) {
+        const { application } = await this.query<{
+          application: { generation: number; conditions: { type: string; status: string; observedGeneration: number }[] }
+        }>(query, { id })
+        const ready = application.conditions.find((c) => c.type === 'Ready')
+        if (ready?.status === 'True' && ready.observedGeneration === application.generation) break
+        await sleep(50)
+      }
+    }
+  }
+
+  /** Where the machine's ingress takes requests without TLS. */
+  async ingressPort(): Promise<number> {
+    const { ingresses } = await this.query<{ ingresses: { nodes: { spec: { httpPort: number | null } }[] } }>(
+      '{ ingresses { nodes { spec { httpPort } } } }',
+    )
+    return ingresses.nodes[0]?.spec.httpPort ?? 80
+  }
+
   async deleteApplication(id: string): Promise<void> {
     await this.query('mutation($id: ID!) { applicationDelete(id: $id) { userErrors { message } } }', { id })
   }
 
   /** The project's applications, and which of them are Ready for their current generation. */
   async applications(projectId: string): Promise<{ id: string; ready: boolean }[]> {
-    const nodes = await this.all<{ id: string; generation: number; conditions: { type: string; status: string; observedGeneration: number }[] }>(
-      projectId,
-      'id generation conditions { type status observedGeneration }',
-    )
+    const nodes = await this.all<{
+      id: string
+      generation: number
+      conditions: { type: string; status: string; observedGeneration: number }[]
+    }>(projectId, 'id generation conditions { type status observedGeneration }')
     return nodes.map(({ id, generation, conditions }) => ({
       id,
       ready: conditions.some((c) => c.type === 'Ready' && c.status === 'True' && c.observedGeneration === generation),
@@ -112,7 +144,10 @@ export class Platform {
 
   /** Events in the history of the workflow's newest run. */
   async historyLength(workflowId: string): Promise<number> {
-    this.temporal ??= new Client({ connection: Connection.lazy({ address: this.settings.temporalAddress }), namespace: this.settings.temporalNamespace })
+    this.temporal ??= new Client({
+      connection: Connection.lazy({ address: this.settings.temporalAddress }),
+      namespace: this.settings.temporalNamespace,
+    })
     return (await this.temporal.workflow.getHandle(workflowId).describe()).historyLength
   }
 
@@ -149,7 +184,10 @@ export class Platform {
   async startRaw(image: string): Promise<Docker.Container> {
     const container = await this.docker.createContainer({
       Image: image,
-      HostConfig: { NetworkMode: `evenkeel-${this.instance}`, LogConfig: { Type: 'local', Config: { 'max-size': '10m', 'max-file': '3' } } },
+      HostConfig: {
+        NetworkMode: `evenkeel-${this.instance}`,
+        LogConfig: { Type: 'local', Config: { 'max-size': '10m', 'max-file': '3' } },
+      },
     })
     await container.start()
     return container

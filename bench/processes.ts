@@ -38,7 +38,7 @@ function readAll(): ProcessStat[] {
 function treeOf(pids: number[]): ProcessStat[] {
   const all = readAll()
   const found = new Set(pids)
-  for (let grew = true; grew; ) {
+  for (let grew = true; grew;) {
     grew = false
     for (const { pid, parent } of all) {
       if (found.has(parent) && !found.has(pid)) {

@@ -88,6 +88,18 @@ export class MemoryEngine implements SimulatedEngine {
     return this.counted(undefined)
   }
 
+  volumes() {
+    return this.counted<string[]>([])
+  }
+
+  volumeLabels() {
+    return this.counted<Record<string, string> | null>(null)
+  }
+
+  removeVolume() {
+    return this.counted(undefined)
+  }
+
   logs() {
     return this.counted(undefined)
   }

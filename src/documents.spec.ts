@@ -61,6 +61,27 @@ describe('docs/operations.md', () => {
   })
 })
 
+describe('docs/levelrail-behaviours.md', () => {
+  const application = (name: string) => `src/reconcile/application/${name}.spec.ts`
+  const short: Record<string, string> = { PLAN: application('plan'), STRATEGY: application('strategy'), SPEC: application('spec') }
+  const text = read('docs/levelrail-behaviours.md')
+
+  it('every test that it names -> is there, with that title', () => {
+    const named = [...text.matchAll(/`([\w./-]+)` › ("[^"]+"(?:, "[^"]+")*)/g)]
+    expect(named.length).toBeGreaterThan(50)
+    const missing = named.flatMap(([, file = '', titles = '']) => {
+      const tests = read(short[file] ?? file)
+      return [...titles.matchAll(/"([^"]+)"/g)].map(([, title = '']) => title).filter((title) => !tests.includes(title)).map((title) => `${file} › ${title}`)
+    })
+    expect(missing).toEqual([])
+  })
+
+  it('every file that it names -> is there', () => {
+    const files = [...text.matchAll(/`((?:src|test)\/[\w./-]+\.ts)`/g)].map(([, file = '']) => file)
+    for (const file of files) expect(read(file)).not.toBe('')
+  })
+})
+
 describe('failureReasons', () => {
   it('whatever the engine can refuse -> is among them', () => {
     expect(engineFailureReasons.filter((reason) => !failureReasons.some((known) => known === reason))).toEqual([])

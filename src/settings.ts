@@ -9,6 +9,8 @@ import { z } from 'zod'
  */
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback)
 
+const optionalPort = z.coerce.number().int().min(1).max(65535).optional()
+
 const schema = z.object({
   EVENKEEL_HOME: z.string().default(join(homedir(), '.evenkeel')),
   /** Address that API and demo listen on. */
@@ -18,6 +20,9 @@ const schema = z.object({
   EVENKEEL_TEMPORAL_UI_PORT: port(8233),
   EVENKEEL_POSTGRES_PORT: port(5433),
   EVENKEEL_DEMO_PORT: port(8088),
+  /** Ports of this machine's ingress. Absent: 80 and 443 where they are free when it is made, else 8080 and 8443. */
+  EVENKEEL_HTTP_PORT: optionalPort,
+  EVENKEEL_HTTPS_PORT: optionalPort,
   EVENKEEL_WORKER_METRICS_PORT: port(9464),
   /** Address that the worker's metrics listen on: they ask nobody for a token. */
   EVENKEEL_METRICS_LISTEN: z.string().default('127.0.0.1'),
@@ -39,6 +44,8 @@ export interface Settings {
   temporalUiPort: number
   postgresPort: number
   demoPort: number
+  httpPort: number | undefined
+  httpsPort: number | undefined
   workerMetricsPort: number
   metricsListen: string
   /** Set when PostgreSQL is somebody else's; else the embedded one's, which `up` passes on. */
@@ -66,6 +73,8 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     temporalUiPort: e.EVENKEEL_TEMPORAL_UI_PORT,
     postgresPort: e.EVENKEEL_POSTGRES_PORT,
     demoPort: e.EVENKEEL_DEMO_PORT,
+    httpPort: e.EVENKEEL_HTTP_PORT,
+    httpsPort: e.EVENKEEL_HTTPS_PORT,
     workerMetricsPort: e.EVENKEEL_WORKER_METRICS_PORT,
     metricsListen: e.EVENKEEL_METRICS_LISTEN,
     databaseUrl: databaseUrlOf(env),

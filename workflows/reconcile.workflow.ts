@@ -171,8 +171,9 @@ function operatorView(input: ReconcileInput) {
       wf.upsertSearchAttributes([
         { key: searchAttribute.ready, value: decision.ready },
         { key: searchAttribute.reason, value: decision.reason },
-        { key: searchAttribute.node, value: [...nodes].sort().join(' ') },
         { key: searchAttribute.generation, value: decision.generation },
+        // A run that has looked at nothing, because it is paused, leaves what the run before it said.
+        ...(nodes.size > 0 ? [{ key: searchAttribute.node, value: [...nodes].sort().join(' ') }] : []),
       ])
     },
   }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { Channel } from './channel.js'
 import { agentFrameSchema, type AgentFrame, type ApiFrame } from './protocol.js'
+import { heartbeat, hello } from './testing/frames.js'
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -68,24 +69,8 @@ describe('Channel', () => {
       apiUrl: `http://127.0.0.1:${port}`,
       token: 'secret',
       log: quiet,
-      hello: async () => ({
-        type: 'hello',
-        protocolVersion: 1,
-        agentVersion: '0',
-        architecture: 'amd64',
-        engineVersion: null,
-        cpuCount: 1,
-        memoryBytes: 1,
-        hostRoutes: [],
-      }),
-      heartbeat: async () => ({
-        type: 'heartbeat',
-        sentAt: Date.now(),
-        diskTotalBytes: 0,
-        diskFreeBytes: 0,
-        clockOffsetMs: null,
-        conditions: [],
-      }),
+      hello: async () => hello(),
+      heartbeat: async () => heartbeat(),
       onWelcome: () => welcomes++,
       onHeartbeatAnswer: () => undefined,
       serve: async (method, params, { chunk, onInput, signal }) => {

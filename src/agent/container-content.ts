@@ -1,6 +1,6 @@
-import { posix } from 'node:path'
 import type { EngineFile, SecretValues } from '../adapters/docker/engine.js'
 import { secretKey, type ContainerSpec, type SecretRef } from '../reconcile/action.js'
+import { closedMounts, isWithin } from '../reconcile/application/paths.js'
 import { ActionFailure } from './action-failure.js'
 import type { ActionContext } from './executor.js'
 
@@ -85,25 +85,16 @@ function ownerOf(user: string | null): EngineFile['owner'] {
   return uid === undefined ? nobodyElse : { uid: Number(uid), gid: Number(gid ?? 0) }
 }
 
-/**
- * Files are written before the start. What lies in a folder of the host would be written on the host, what lies in memory
- * would be gone at the start, and a volume that is mounted read only takes none.
- */
+/** A spec is refused for this already; an older one may still stand. */
 function requirePlaceable({ files, mounts, tmpfs }: ContainerSpec): void {
-  const closed = [
-    ...mounts.filter((m) => m.kind === 'bind').map((m) => ({ target: m.target, what: 'a folder of the host' })),
-    ...mounts
-      .filter((m) => m.kind === 'volume' && m.readOnly)
-      .map((m) => ({ target: m.target, what: 'a volume that is mounted read only' })),
-    ...tmpfs.map(({ target }) => ({ target, what: 'a file system in memory' })),
-  ]
+  const targets = (chosen: ContainerSpec['mounts']) => chosen.map((m) => m.target)
+  const closed = closedMounts({
+    binds: targets(mounts.filter((m) => m.kind === 'bind')),
+    readOnlyVolumes: targets(mounts.filter((m) => m.kind === 'volume' && m.readOnly)),
+    tmpfs: tmpfs.map((t) => t.target),
+  })
   for (const { path } of files) {
     const within = closed.find(({ target }) => isWithin(path, target))
     if (within) throw new ActionFailure('FileNotPlaceable', `the file ${path} would lie in ${within.what}`, false)
   }
-}
-
-function isWithin(path: string, folder: string): boolean {
-  const [inner, outer] = [path, folder].map((p) => posix.normalize(p).replace(/\/$/, ''))
-  return inner === outer || (inner ?? '').startsWith(`${outer}/`)
 }

@@ -200,7 +200,13 @@ export class DnsServer {
 
   /** Of everything that needs a new container or a new start; a container keeps a folder that was removed, and never sees the next. */
   private specHash(subnet: NodeSubnet): string {
-    const parts = [coreDnsImage, this.dnsDir, folderIdentity(this.dnsDir), this.corefile(subnet), renderEmptyZone(this.ttlSeconds)]
+    const parts = [
+      coreDnsImage,
+      this.dnsDir,
+      folderIdentity(this.dnsDir),
+      this.corefile(subnet),
+      renderEmptyZone(this.ttlSeconds),
+    ]
     return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)
   }
 

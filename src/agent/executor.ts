@@ -20,6 +20,7 @@ import type {
   StateFolderSource,
 } from './ports.js'
 import { authFor } from './registry-auth.js'
+import { removeVolume } from './remove-volume.js'
 import { restartContainer } from './restart-container.js'
 import { retireContainer } from './retire-container.js'
 import { runToEnd } from './run-to-end.js'
@@ -58,6 +59,7 @@ export function createExecutor(ports: ExecutorPorts): Executor {
   const verbs: Verbs = {
     ensureContainer,
     retireContainer,
+    removeVolume,
     resolveImage,
     pullImage,
     setRestartPolicy,

@@ -68,13 +68,17 @@ describe('ImageResolver', () => {
   ])('the registry is away and the node has the image, policy $policy -> $answer', async ({ policy, asks, answer: expected }) => {
     here = 'shop/web@sha256:here'
     answer = () => Promise.reject(new EngineFailure('RegistryUnreachable', 'away', true))
-    const resolved = resolver.resolve('shop/web:1', new AbortController().signal, { policy }).catch((e: EngineFailure) => e.reason)
+    const resolved = resolver
+      .resolve('shop/web:1', new AbortController().signal, { policy })
+      .catch((e: EngineFailure) => e.reason)
     expect(await resolved).toEqual(typeof expected === 'string' ? expected : expect.objectContaining(expected))
     expect(asked).toBe(asks)
   })
 
   it('policy never and the node lacks the image -> says so', async () => {
-    await expect(resolver.resolve('shop/web:1', new AbortController().signal, { policy: 'never' })).rejects.toMatchObject({ reason: 'ImageMissing' })
+    await expect(resolver.resolve('shop/web:1', new AbortController().signal, { policy: 'never' })).rejects.toMatchObject({
+      reason: 'ImageMissing',
+    })
   })
 
   it('another image is not held back by a slow one', async () => {

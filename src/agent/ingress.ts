@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { certificateErrors } from '../adapters/caddy/certificate-errors.js'
 import { CaddyAdmin, CaddyAway, CaddyRefusal } from '../adapters/caddy/admin-client.js'
 import { servedCertificate } from '../adapters/caddy/served-certificate.js'
+import type { Engine } from '../adapters/docker/engine.js'
 import { portHolder } from '../adapters/docker/port-holder.js'
 import type { ArgsOf, ResultOf } from '../reconcile/action.js'
 import { canonicalJson } from '../reconcile/hash.js'
+import { label } from '../reconcile/labels.js'
 import type { ObservedIngress, ObserveRequest } from '../reconcile/observed.js'
 import { ActionFailure } from './action-failure.js'
 import type { ArtifactSource, Clock, IngressNode, SecretSource } from './ports.js'
@@ -16,8 +19,13 @@ import { stateFolder } from './state-folders.js'
 const socketWithinMs = 10_000
 const pollMs = 50
 const observeWithinMs = 5_000
+/** Enough for what went wrong since the last look, also with many hosts. */
+const logLines = 2_000
+const fileFolders = ['ingress/secrets', 'ingress/files'] as const
 
 export interface IngressOptions {
+  instance: string
+  engine: Pick<Engine, 'list' | 'logs'>
   stateDir: string
   clock: Clock
   secrets: SecretSource
@@ -45,16 +53,31 @@ export class Ingress implements IngressNode {
         `Caddy shows configuration ${now?.slice(0, 12) ?? 'none'} after ${args.config.slice(0, 12)} was loaded`,
         true,
       )
-    this.removeFilesBut(kept.names)
+    this.removeFilesBut(kept.wanted)
     return { loaded: now }
   }
 
   async observe({ httpsPort, hosts }: NonNullable<ObserveRequest['ingress']>): Promise<ObservedIngress> {
-    const [loaded, certificates] = await Promise.all([
-      this.hashOfLoaded(AbortSignal.timeout(observeWithinMs)).catch(() => null),
-      Promise.all(hosts.map(async (host) => [host, await servedCertificate(host, httpsPort)] as const)),
-    ])
-    return { loaded, certificates: loaded === null ? {} : Object.fromEntries(certificates) }
+    const loaded = await this.hashOfLoaded(AbortSignal.timeout(observeWithinMs)).catch(() => null)
+    if (loaded === null) return { loaded, certificates: {} }
+    const shown = await Promise.all(hosts.map(async (host) => [host, await servedCertificate(host, httpsPort)] as const))
+    const missing = shown.some(([, { error }]) => error !== null)
+    const errors = missing ? await this.certificateErrors().catch(() => new Map<string, string>()) : new Map<string, string>()
+    const told = shown.map(
+      ([host, seen]) => [host, seen.error === null ? seen : { ...seen, error: errors.get(host) ?? seen.error }] as const,
+    )
+    return { loaded, certificates: Object.fromEntries(told) }
+  }
+
+  /** A handshake only tells that there is none; why, Caddy writes into its log. */
+  private async certificateErrors(): Promise<Map<string, string>> {
+    const { engine, instance } = this.options
+    const caddy = (await engine.list({ [label.instance]: instance, [label.kind]: 'ingress' })).find((c) => c.state === 'running')
+    if (!caddy) return new Map()
+    const lines: string[] = []
+    const options = { follow: false, tail: logLines, sinceMs: null, streams: ['stderr'] as const }
+    await engine.logs(caddy.id, options, ({ text }) => void lines.push(text), AbortSignal.timeout(observeWithinMs))
+    return certificateErrors(lines)
   }
 
   private async hashOfLoaded(signal: AbortSignal): Promise<string> {
@@ -88,36 +111,32 @@ export class Ingress implements IngressNode {
     }
   }
 
-  /** Answers which files are wanted, and whether one of them is new. */
+  /** Writes what the configuration names. Answers what is wanted, and whether any of it is new. */
   private async putFiles(
     { secrets, files }: ArgsOf<'loadIngressConfig'>,
     signal: AbortSignal,
-  ): Promise<{ names: Set<string>; changed: boolean }> {
-    const contents = new Map(files.map(({ file, content }) => [file, content]))
+  ): Promise<{ wanted: Set<string>; changed: boolean }> {
+    const contents = new Map(files.map(({ file, content }) => [join(this.folderOf('ingress/files'), file), content]))
     for (const { file, resource, secret, version } of secrets) {
       const values = await this.options.secrets.values(resource, [{ secret, version }], signal)
-      contents.set(file, [...values.values()][0] ?? '')
+      contents.set(join(this.folderOf('ingress/secrets'), file), [...values.values()][0] ?? '')
     }
-    const folder = this.folder()
-    let changed = false
-    for (const [file, content] of contents) {
-      if (readFileIfThere(join(folder, file)) === content) continue
-      writeFileAtomically(join(folder, file), content, 0o600)
-      changed = true
-    }
-    return { names: new Set(contents.keys()), changed }
+    const changed = [...contents].filter(([path, content]) => readFileIfThere(path) !== content)
+    for (const [path, content] of changed) writeFileAtomically(path, content, 0o600)
+    return { wanted: new Set(contents.keys()), changed: changed.length > 0 }
   }
 
   /** Only once the new configuration is there: the one before may still read its own. */
-  private removeFilesBut(names: Set<string>): void {
-    const folder = this.folder()
-    for (const file of readdirSync(folder)) if (!names.has(file)) rmSync(join(folder, file), { force: true })
+  private removeFilesBut(wanted: Set<string>): void {
+    const paths = fileFolders
+      .map((name) => this.folderOf(name))
+      .flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
+    for (const path of paths) if (!wanted.has(path)) rmSync(path, { force: true })
   }
 
-  private folder(): string {
-    const folder = stateFolder(this.options.stateDir, 'ingress/secrets')
-    mkdirSync(folder, { recursive: true })
-    chmodSync(folder, 0o700)
+  private folderOf(name: (typeof fileFolders)[number]): string {
+    const folder = stateFolder(this.options.stateDir, name)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     return folder
   }
 }

@@ -20,7 +20,7 @@ describe('createObserver', () => {
       ...noIngress,
       connections: { count: async () => ({}) } as unknown as ConnectionCounter,
       resolver: { quickly: async () => null },
-    told,
+      told,
       span: { answered: () => undefined, missed: () => false },
       clock: { now: () => 0 },
       clockOffsetMs: () => 0,

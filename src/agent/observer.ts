@@ -51,12 +51,13 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     const resolved = await resolver.quickly(image)
     return resolved && { image, resolved, local: await imageId(resolved.resolved) }
   }
-  const [containers, images, counted, found, ingress] = await Promise.all([
+  const [containers, images, counted, found, ingress, volumes] = await Promise.all([
     engine.list(labels),
     Promise.all(request.images.map(imageId)),
     connections.count(request.connectionsTo),
     request.resolve === undefined ? null : resolving(request.resolve),
     request.ingress === undefined ? null : ports.ingress.observe(request.ingress),
+    request.volumes ? engine.volumes(labels) : null,
   ])
   const observed = containers.map((c) => toObserved(c, ports))
   const now = ports.clock.now()
@@ -70,6 +71,7 @@ async function observe(ports: ObserverPorts, request: ObserveRequest): Promise<N
     published: publisher.liveRevision(request.resource),
     connections: counted,
     ...(ingress ? { ingress } : {}),
+    ...(volumes ? { volumes } : {}),
     ...(found ? { resolved: { image: found.image, ...found.resolved } } : {}),
   }
 }

@@ -10,7 +10,7 @@ export function requireOwn(found: EngineContainer, owner: Owner): void {
   if (belongsTo(found.labels, owner)) return
   throw new ActionFailure(
     'NameTaken',
-    `the name ${found.name} is held by container ${shortId(found)}, ${whose(found, owner)}: remove or rename that container`,
+    `the name ${found.name} is held by container ${shortId(found)}, ${whose(found.labels, owner)}: remove or rename that container`,
     true,
   )
 }
@@ -26,7 +26,8 @@ export function shortId({ id }: EngineContainer): string {
   return id.slice(0, 12)
 }
 
-function whose({ labels }: EngineContainer, owner: Owner): string {
+/** As a relative clause. */
+export function whose(labels: Record<string, string>, owner: Owner): string {
   const instance = labels[label.instance]
   if (instance === undefined) return 'which is not from Evenkeel'
   if (instance !== owner.instance) return `which belongs to another Evenkeel instance (${instance})`

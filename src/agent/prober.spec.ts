@@ -93,6 +93,18 @@ describe('Prober', () => {
     expect(changes).toEqual([])
   })
 
+  it('an interval longer than its budget -> asked often enough until it was ready once, then each interval', async () => {
+    const probe = { kind: 'http', port: 80, intervalMs: 90_000, timeoutMs: 500, failureThreshold: 3 }
+    answers = (at) => at >= 52_000
+    const seldom = container({ labels: { ...container().labels, [label.probe]: JSON.stringify(probe) } })
+    prober.track(seldom)
+    await vi.advanceTimersByTimeAsync(58_000)
+    expect(state(seldom)).toBe(true)
+    const first = probedAt.at(-1) ?? 0
+    await vi.advanceTimersByTimeAsync(90_000)
+    expect(probedAt.at(-1)).toBe(first + 90_000)
+  })
+
   it('its first success -> ready, told once, then asked each interval', async () => {
     answers = (at) => at > 50
     prober.track(container())

@@ -13,6 +13,8 @@ const firstRetryMs = 25
 /** Starting a command in a container costs the engine far more than a connection costs the node. */
 const firstExecRetryMs = 500
 const retryGrowth = 1.5
+/** The same as Docker's start interval: who asks seldom wants that of a container that serves, and its start-up budget runs meanwhile. */
+const startRetryMostMs = 5_000
 /** Probes on the way at once; more wait for a place. */
 const mostAtOnce = 64
 const endsKept = 1_024
@@ -35,6 +37,8 @@ interface Target {
   pulse: Pulse | null
   resource: ResourceRef
   ready: boolean | null
+  /** At any time of this run. */
+  wasReady: boolean
   message: string
   /** When the newest probe that has ended began: what it says is as old as that. */
   askedAt: number | null
@@ -164,6 +168,7 @@ export class Prober implements Readiness {
       pulse: null,
       resource: { kind: container.labels[label.kind] ?? '', resource: container.labels[label.resource] ?? '' },
       ready: this.firstVerdict(startedAt),
+      wasReady: false,
       message: 'not probed yet',
       askedAt: null,
       failures: 0,
@@ -238,6 +243,7 @@ export class Prober implements Readiness {
   private turn(target: Target, ready: boolean): void {
     if (target.ready === ready) return
     target.ready = ready
+    target.wasReady ||= ready
     target.retryMs = firstRetryOf(target.probe)
     if (ready) target.pulse?.begin()
     const waited = ready && target.waiters.size > 0
@@ -249,8 +255,9 @@ export class Prober implements Readiness {
     const { intervalMs } = probe
     let delay = intervalMs
     if (target.ready === false) {
-      delay = Math.min(target.retryMs, intervalMs)
-      target.retryMs = Math.min(target.retryMs * retryGrowth, intervalMs)
+      const most = target.wasReady ? intervalMs : Math.min(intervalMs, startRetryMostMs)
+      delay = Math.min(target.retryMs, most)
+      target.retryMs = Math.min(target.retryMs * retryGrowth, most)
     }
     target.timer = setTimeout(() => this.due(target, probe), delay)
     target.timer.unref()

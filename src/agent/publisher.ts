@@ -104,7 +104,9 @@ export class Publisher implements EndpointReaders {
       this.live.set(resource, fragment.revision)
       this.writeSlots(resource, fragment.publication)
     }
-    const wanted = new Set([...this.fragments].flatMap(([resource, { publication }]) => [...this.slotsOf(resource, publication).keys()]))
+    const wanted = new Set(
+      [...this.fragments].flatMap(([resource, { publication }]) => [...this.slotsOf(resource, publication).keys()]),
+    )
     this.removeSlots(readdirSync(this.paths.slots).filter((file) => !wanted.has(file)))
     this.writeHosts()
   }
@@ -144,7 +146,9 @@ export class Publisher implements EndpointReaders {
         dials: this.filled(addresses.map((address) => `${address}:${port}`)),
       })),
     ]
-    return new Map(targets.flatMap(({ target, dials }) => (dials ?? []).map((dial, slot) => [slotFileName(target, slot), dial] as const)))
+    return new Map(
+      targets.flatMap(({ target, dials }) => (dials ?? []).map((dial, slot) => [slotFileName(target, slot), dial] as const)),
+    )
   }
 
   private filled(endpoints: string[]): string[] {

@@ -8,7 +8,7 @@ import type { StateFolderSource } from './ports.js'
 import { folderIdentity } from './state-file.js'
 
 /** What a container of the platform may mount of the agent's own folder. */
-const mountable = ['endpoints', 'ingress/sockets', 'ingress/secrets', 'ingress/data', 'ingress/config'] as const
+const mountable = ['endpoints', 'ingress/sockets', 'ingress/secrets', 'ingress/files', 'ingress/data', 'ingress/config'] as const
 type Mountable = (typeof mountable)[number]
 
 /** Kinds whose containers may: an application that names such a mount is a forgery or a fault. */

@@ -16,6 +16,7 @@ export async function createApi(options: ApiOptions): Promise<NestExpressApplica
     forceCloseConnections: true,
   })
   app.disable('x-powered-by')
+  app.disable('etag') // a hash of every answer, which nobody compares
   refuseOtherUpgrades(app.getHttpServer())
   app.use(measured(app.get(Metrics)))
   app.use('/graphql', pageForBrowsers)

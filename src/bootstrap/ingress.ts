@@ -4,22 +4,18 @@ import { ResourceRepository, type ResourceRow } from '../persistence/resource.re
 import { ingressDefaults, ingressSpecSchema, type IngressSpec } from '../reconcile/ingress/spec.js'
 import { upActor } from './demo.js'
 
-/** What `up` wants of it, as long as there is none. */
-export interface IngressSettings {
-  /** Name of the local node. */
-  node: string
+/** Where it listens. */
+export interface IngressPorts {
   httpPort: number
   httpsPort: number
 }
 
 /** The ingress as `up` needs it: whom to nudge, and where it answers. */
-export interface LocalIngress {
+export interface LocalIngress extends IngressPorts {
   id: string
   kind: 'ingress'
   project: string
   name: string
-  httpPort: number
-  httpsPort: number
   /** A person or a restore stopped its loop: it is as it is. */
   paused: boolean
 }
@@ -28,12 +24,13 @@ const ingressName = 'ingress'
 
 /**
  * Makes sure that the local node has an ingress. Whatever there is already is somebody's wish and stays as it is, also
- * under another name or in another project; null = its name belongs to something else, and the node has none.
+ * under another name or in another project; null = its name belongs to something else, and the node has none. The ports
+ * are chosen once, when it is made: clients know them.
  */
-export async function ensureIngress(db: Database, { node, httpPort, httpsPort }: IngressSettings): Promise<LocalIngress | null> {
+export async function ensureIngress(db: Database, node: string, choosePorts: () => Promise<IngressPorts>): Promise<LocalIngress | null> {
   const present = await ingressOfNode(db, node)
   if (present) return present
-  const spec: IngressSpec = ingressSpecSchema.parse({ node, httpPort, httpsPort })
+  const spec: IngressSpec = ingressSpecSchema.parse({ node, ...(await choosePorts()) })
   const context = { actor: upActor, ability: 'admin', operation: 'ensureIngress', now: new Date() }
   const resources = new ResourceRepository(db)
   const draft = { kind: 'ingress', projectId: platformProject.id, name: ingressName, spec } as const

@@ -35,7 +35,7 @@ export function nodePart(spec: NodePartSpec): Part {
         name: spec.name,
         file: process.execPath,
         args: ['--enable-source-maps', '--import', PARENT_WATCH, spec.entry, ...(spec.args ?? [])],
-        env: spec.env,
+        env: { ...spec.env, NODE_ENV: 'production' }, // libraries leave out their checks for those who develop with them
         logFile: join(spec.runDir, `${spec.name}.log`),
         stopGraceMs: 15_000,
         ipc: true,

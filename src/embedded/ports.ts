@@ -18,6 +18,12 @@ export async function requireFreePort(port: number, purpose: string, setting: st
 }
 
 /** Listening and closing again is the only question that the kernel answers truthfully. */
+/** The first of these ports that can be listened on, on every address; the last when none can. */
+export async function firstFreePort(ports: [number, ...number[]]): Promise<number> {
+  for (const port of ports) if ((await tryListen(port, '0.0.0.0')) === undefined) return port
+  return ports.at(-1) ?? ports[0]
+}
+
 function tryListen(port: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     const server = createServer()

@@ -1,6 +1,7 @@
 import type Docker from 'dockerode'
 import { join } from 'node:path'
 import { ensureDemo, type Demo } from '../bootstrap/demo.js'
+import { ensureIngress, type IngressPorts, type LocalIngress } from '../bootstrap/ingress.js'
 import { initialise, type Initialised } from '../bootstrap/initialise.js'
 import { openDatabase, type Database } from '../persistence/database.js'
 import { ResourceRepository } from '../persistence/resource.repository.js'
@@ -10,7 +11,8 @@ import { cacheDir } from './cache-dir.js'
 import { ensureDocker } from './docker-engine.js'
 import { openHome, type Home } from './home.js'
 import { ensureImage } from './images/ensure-image.js'
-import { COREDNS_IMAGE, NGINX_IMAGE } from './images/stand-ins.js'
+import { firstFreePort } from './ports.js'
+import { CADDY_IMAGE, COREDNS_IMAGE, NGINX_IMAGE } from './images/stand-ins.js'
 import { migrate } from './migrate.js'
 import { instancesOn } from './owned-things.js'
 import { agentPart, apiPart, apiUrlOf, postgresPart, temporalPart, workerPart } from './parts.js'
@@ -90,8 +92,9 @@ class Start {
       )
       await tellOtherInstances(docker, made.instance, progress)
       await this.controlPlane(databaseUrl, made)
+      const ingress = await this.ingress(db, made.node.name)
       const demo = await this.demo(db)
-      progress.say(this.summary(made, demo))
+      progress.say(this.summary(made, demo, ingress))
       await tellRestored(db, progress)
     } finally {
       await db.$disconnect()
@@ -131,6 +134,22 @@ class Start {
     await supervisor.start(temporalPart(settings, home, binary, log))
   }
 
+  private async ingress(db: Database, node: string): Promise<LocalIngress | null> {
+    const { settings, progress } = this
+    return progress.step('Ingress', async (log) => {
+      const ingress = await ensureIngress(db, node, () => choosePorts(settings))
+      if (!ingress) {
+        log('its name belongs to something else, so this node has none: make one with ingressCreate')
+        return null
+      }
+      const nudges = await NudgeClient.connect(settings.temporalAddress, settings.temporalNamespace)
+      await nudges.nudge(ingress).finally(() => nudges.close())
+      if (ingress.paused) log('the ingress is paused: nothing is done about it')
+      else await waitForReady(db, ingress.id, log)
+      return ingress
+    })
+  }
+
   private async demo(db: Database): Promise<Demo> {
     const { settings, progress } = this
     return progress.step('Demo', async (log) => {
@@ -143,13 +162,14 @@ class Start {
     })
   }
 
-  private summary(made: Initialised, demo: Demo): string {
+  private summary(made: Initialised, demo: Demo, ingress: LocalIngress | null): string {
     const { settings, home, progress } = this
     const lines = [
       ['GraphQL', `${apiUrlOf(settings)}/graphql`],
       ['Owner token', made.ownerTokenFile],
       ['Temporal UI', settings.temporalUiUrl],
-      ['Demo', `http://127.0.0.1:${demo.hostPort}`],
+      ['Demo', [`http://127.0.0.1:${demo.hostPort}`, ...demoUrls(demo, ingress)].join(', ')],
+      ['Ingress', ingress ? `ports ${ingress.httpPort} (HTTP) and ${ingress.httpsPort} (HTTPS)` : 'none'],
       ['Logs', home.runDir],
     ] as const
     return [
@@ -163,8 +183,17 @@ class Start {
   }
 }
 
+function demoUrls({ host }: Demo, ingress: LocalIngress | null): string[] {
+  if (!host || !ingress) return []
+  return [`http://${host}${ingress.httpPort === 80 ? '' : `:${ingress.httpPort}`}`]
+}
+
+async function choosePorts({ httpPort, httpsPort }: Settings): Promise<IngressPorts> {
+  return { httpPort: httpPort ?? (await firstFreePort([80, 8080])), httpsPort: httpsPort ?? (await firstFreePort([443, 8443])) }
+}
+
 async function ensureImages(docker: Docker, log: SetupLog): Promise<void> {
-  for (const image of [COREDNS_IMAGE, NGINX_IMAGE]) await ensureImage(docker, image, log)
+  for (const image of [COREDNS_IMAGE, NGINX_IMAGE, CADDY_IMAGE]) await ensureImage(docker, image, log)
 }
 
 async function applyMigrations(databaseUrl: string, log: SetupLog): Promise<void> {

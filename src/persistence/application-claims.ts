@@ -28,8 +28,8 @@ export interface Holder {
 }
 
 /** Whether anything beyond the application's own row decides about this spec. */
-export function claimsAnything({ publishedPorts, dependsOn }: ApplicationSpec): boolean {
-  return Boolean(publishedPorts?.length || dependsOn?.length)
+export function claimsAnything({ placement, publishedPorts, dependsOn }: ApplicationSpec): boolean {
+  return Boolean(placement || publishedPorts?.length || dependsOn?.length)
 }
 
 /**
@@ -139,7 +139,7 @@ async function dependencyConflicts(tx: Transaction, claimant: Claimant): Promise
   const { projectId, name, before, spec } = claimant
   const wanted = spec.dependsOn ?? []
   if (wanted.length === 0 || !changed(before, spec, ['dependsOn'])) return []
-  await lockUntilCommit(tx, `depends-on ${projectId}`)
+  await lockDependencies(tx, projectId)
   const rows = await tx.$queryRaw<Application[]>`
     SELECT name, coalesce(spec -> 'dependsOn', '[]') AS "dependsOn", "deletionRequestedAt" IS NOT NULL AS deleting
     FROM "Resource" WHERE "projectId" = ${projectId} AND kind = 'application'`
@@ -151,6 +151,26 @@ async function dependencyConflicts(tx: Transaction, claimant: Claimant): Promise
     const way = wayBetween(graph, dependency, name)
     return way ? [{ type: 'dependencyCycle', index, cycle: [name, ...way] }] : []
   })
+}
+
+/**
+ * Applications that name this one in `dependsOn` and are to stay. Under the lock of those who write `dependsOn`: whoever is
+ * about to name it is waited for, and whoever comes later finds it being deleted.
+ */
+export async function dependantsOf(
+  tx: Transaction,
+  { projectId, name }: { projectId: string; name: string },
+): Promise<{ id: string; name: string }[]> {
+  await lockDependencies(tx, projectId)
+  return tx.$queryRaw`
+    SELECT id, name FROM "Resource"
+    WHERE "projectId" = ${projectId} AND kind = 'application' AND "deletionRequestedAt" IS NULL
+      AND spec -> 'dependsOn' @> to_jsonb(${name}::text)
+    ORDER BY name`
+}
+
+function lockDependencies(tx: Transaction, projectId: string): Promise<void> {
+  return lockUntilCommit(tx, `depends-on ${projectId}`)
 }
 
 /** The shortest way along dependsOn, both ends included; null = there is none. */

@@ -102,8 +102,8 @@ export class OrphanRepository {
    */
   revive(late: LateResource & { kind: Kind }, spec: object, now: Date): Promise<{ id: string; kind: Kind } | null> {
     return transact(this.db, async (tx) => {
-      const [tombstone] = await tx.$queryRaw<{ projectId: string; name: string }[]>`
-        DELETE FROM "Tombstone" WHERE "resourceId" = ${late.id} RETURNING "projectId", name`
+      const [tombstone] = await tx.$queryRaw<{ projectId: string; name: string; removesVolumes: boolean }[]>`
+        DELETE FROM "Tombstone" WHERE "resourceId" = ${late.id} RETURNING "projectId", name, "removesVolumes"`
       if (!tombstone) return null
       const [project] = await tx.$queryRaw<object[]>`SELECT id FROM "Project" WHERE id = ${tombstone.projectId}`
       const projectId = project ? tombstone.projectId : platformProject.id
@@ -111,7 +111,12 @@ export class OrphanRepository {
       const suffix = `-late-${late.id.slice(-6).replace(/[^a-z0-9]/g, 'x')}`
       const name = taken ? `${tombstone.name.slice(0, 63 - suffix.length)}${suffix}` : tombstone.name
       const context = { actor: 'inventory', ability: 'admin', operation: 'lateCleanUp', now }
-      const made = await createResource(tx, { id: late.id, kind: late.kind, projectId, name, spec, deleting: true }, context)
+      const { removesVolumes } = tombstone
+      const made = await createResource(
+        tx,
+        { id: late.id, kind: late.kind, projectId, name, spec, deleting: true, removesVolumes },
+        context,
+      )
       return made.outcome === 'created' ? { id: late.id, kind: late.kind } : null
     })
   }

@@ -16,9 +16,10 @@ export interface PassStore {
   draft(projectId: string, name: string, spec: unknown): Promise<ClaimedPass | null>
   /**
    * Runs `step` in one transaction that holds the resource's row. Where the row no longer says `pass`, nothing is run and
-   * 'superseded' is the answer; where this pass was decided already, its stored decision is.
+   * 'superseded' is the answer; where this pass was decided already, its stored decision is. A step that answers
+   * 'superseded' itself must have written nothing.
    */
-  decide(id: string, pass: number, now: number, step: (open: OpenPass) => Promise<PassOutcome>): Promise<Decision | 'superseded'>
+  decide(id: string, pass: number, now: number, step: PassStep): Promise<Decision | 'superseded'>
   /** Applications of the same project whose specs say that they depend on this one. */
   dependants(id: string): Promise<DueResource[]>
   /** Resources that should be nudged: out of step, being deleted, or past their due time; ascending by id, after `after`. */
@@ -26,6 +27,8 @@ export interface PassStore {
   /** Removes what has been kept long enough: tombstones, events, idempotency keys. */
   keepHouse(now: number): Promise<void>
 }
+
+export type PassStep = (open: OpenPass) => Promise<PassOutcome | 'superseded'>
 
 export interface DueResource {
   id: string
@@ -45,6 +48,7 @@ export interface ClaimedPass {
   pass: number
   resource: ResourceView
   desired: unknown
+  paused: boolean
   nodes: NodeState[]
 }
 

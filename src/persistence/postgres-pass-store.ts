@@ -8,7 +8,7 @@ import type { Decision } from '../reconcile/loop.js'
 import type { Database, Transaction } from './database.js'
 import { announce } from './announce.js'
 import { Prisma } from './generated/client.js'
-import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStore } from './pass-store.js'
+import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStep, PassStore } from './pass-store.js'
 import { writeIngressRecord } from './ingress-records.js'
 import { writeApplicationRecord } from './records.js'
 import { readDraft, readSnapshot, type Snapshot } from './snapshot.js'
@@ -41,18 +41,14 @@ export class PostgresPassStore implements PassStore {
     return claimed(await readDraft(this.db, { projectId, name, spec }, this.options.dnsTtlSeconds))
   }
 
-  async decide(
-    id: string,
-    pass: number,
-    now: number,
-    step: (open: OpenPass) => Promise<PassOutcome>,
-  ): Promise<Decision | 'superseded'> {
+  async decide(id: string, pass: number, now: number, step: PassStep): Promise<Decision | 'superseded'> {
     return this.db.$transaction(
       async (tx) => {
         const snapshot = await readSnapshot(tx, id, 'lock', this.options.dnsTtlSeconds)
         if (!snapshot || snapshot.pass !== pass) return 'superseded'
         if (snapshot.decisionPass === pass && snapshot.decision) return snapshot.decision
         const outcome = await step(openPass(tx, snapshot, now))
+        if (outcome === 'superseded') return outcome
         await writeOutcome(tx, snapshot.resource, pass, outcome, now)
         return outcome.decision
       },
@@ -95,8 +91,8 @@ export class PostgresPassStore implements PassStore {
 
 function claimed(snapshot: Snapshot | null): ClaimedPass | null {
   if (!snapshot) return null
-  const { pass, resource, desired, nodes } = snapshot
-  return { pass, resource, desired, nodes }
+  const { pass, resource, desired, paused, nodes } = snapshot
+  return { pass, resource, desired, paused, nodes }
 }
 
 function openPass(tx: Transaction, snapshot: Snapshot, now: number): OpenPass {
@@ -140,11 +136,12 @@ async function writeOutcome(
 ): Promise<void> {
   const at = new Date(now)
   if (outcome.finalize) {
-    const { id, kind, projectId, name } = resource
-    await tx.tombstone.create({ data: { resourceId: id, kind, projectId, name, deletedAt: at } })
+    await tx.$executeRaw`
+      INSERT INTO "Tombstone" ("resourceId", kind, "projectId", name, "removesVolumes", "deletedAt")
+      SELECT id, kind, "projectId", name, "removesVolumes", ${at} FROM "Resource" WHERE id = ${resource.id}`
     await writeEvents(tx, resource, outcome, at)
-    await tx.resource.delete({ where: { id } })
-    await announce(tx, id)
+    await tx.resource.delete({ where: { id: resource.id } })
+    await announce(tx, resource.id)
     return
   }
   await writeConditions(tx, resource.id, outcome, at)

@@ -85,5 +85,12 @@ export async function writeApplicationRecord(
       // The ingress of that node serves its domains until here.
       if ((await tx.domain.count({ where: { resourceId } })) > 0) await makeIngressesDue(tx, at)
       return null
+    case 'volumesMade':
+      await tx.resource.update({ where: { id: resourceId }, data: { volumesOn: { push: record.node } } })
+      return null
+    case 'volumesGone':
+      await tx.$executeRaw`
+        UPDATE "Resource" SET "volumesOn" = array_remove("volumesOn", ${record.node}) WHERE id = ${resourceId}`
+      return null
   }
 }

@@ -28,6 +28,8 @@ export interface ResourceRow {
   paused: boolean
   pausedReason: string | null
   deletionRequestedAt: Date | null
+  /** Its deletion takes its volumes with it. */
+  removesVolumes: boolean
   createdAt: Date
   updatedAt: Date
 }
@@ -35,7 +37,7 @@ export interface ResourceRow {
 /** Everything but the stored decision, which only passes read. */
 const resourceColumns = Prisma.raw(
   `id, kind, "projectId", name, spec, generation, "observedGeneration", "passNumber", "lastPassAt", "lastError",
-  "nextPassDueAt", paused, "pausedReason", "deletionRequestedAt", "createdAt", "updatedAt"`,
+  "nextPassDueAt", paused, "pausedReason", "deletionRequestedAt", "removesVolumes", "createdAt", "updatedAt"`,
 )
 
 export interface ResourceDraft {
@@ -48,6 +50,7 @@ export interface ResourceDraft {
   paused?: { reason: string }
   /** Born to be torn down: its normal workflow removes what is left of it. */
   deleting?: boolean
+  removesVolumes?: boolean
 }
 
 export type CreateResult =
@@ -94,6 +97,18 @@ export type SpecChange<Reason> = { spec: object } | { refused: Reason }
 /** Looks, in the transaction of a create, at what it would collide with; null = with nothing. */
 export type CreateCheck<Reason> = (tx: Transaction) => Promise<Reason | null>
 
+/** How a resource is to be deleted. */
+export interface Deletion<Reason> {
+  /** null = as it was said before, or else no. */
+  removesVolumes: boolean | null
+  check: DeletionCheck<Reason>
+  /** What is told beside the request. */
+  message(resource: ResourceRow, removesVolumes: boolean): string
+}
+
+/** Looks, under the row's lock, at what keeps a resource from being deleted; null = nothing. */
+export type DeletionCheck<Reason> = (tx: Transaction, resource: ResourceRow) => Promise<Reason | null>
+
 /** Desired state of all kinds. Every write leaves revision, audit entry and event in the same transaction. */
 export class ResourceRepository {
   constructor(private readonly db: Database) {}
@@ -138,6 +153,17 @@ export class ResourceRepository {
     return context.idempotency || check || claimsDomains(draft.kind, draft.spec)
       ? transact<CreateResult | Refused<Reason>>(this.db, (tx) => createResource(tx, draft, context, check))
       : insertResource(this.db, draft, draft.id ?? newResourceId(draft.kind), context)
+  }
+
+  /** What `create` would answer now: it is made and taken back in one transaction, so that nothing is written and nobody is told. */
+  tryCreate<Reason>(
+    draft: ResourceDraft,
+    context: WriteContext,
+    check: CreateCheck<Reason>,
+  ): Promise<CreateResult | Refused<Reason>> {
+    return transact<CreateResult | Refused<Reason>>(this.db, async (tx) =>
+      refuse(await createResource(tx, draft, context, check)),
+    )
   }
 
   /**
@@ -200,16 +226,43 @@ export class ResourceRepository {
     selector: { id: string; kind: Kind },
     expectedGeneration: number | null,
     context: WriteContext,
-  ): Promise<ChangeResult> {
-    return transact<ChangeResult>(this.db, async (tx) => {
+  ): Promise<ChangeResult>
+  requestDeletion<Reason>(
+    selector: { id: string; kind: Kind },
+    expectedGeneration: number | null,
+    context: WriteContext,
+    deletion: Deletion<Reason>,
+  ): Promise<ChangeResult | Refused<Reason>>
+  requestDeletion<Reason>(
+    selector: { id: string; kind: Kind },
+    expectedGeneration: number | null,
+    context: WriteContext,
+    deletion: Deletion<Reason> | null = null,
+  ): Promise<ChangeResult | Refused<Reason>> {
+    return transact<ChangeResult | Refused<Reason>>(this.db, async (tx) => {
       const resource = await lock(tx, selector)
       if (!resource) return { outcome: 'notFound' }
-      if (resource.deletionRequestedAt) return unchanged(tx, resource, context)
+      const removesVolumes = deletion?.removesVolumes ?? resource.removesVolumes
+      const again = resource.deletionRequestedAt !== null
+      if (again && removesVolumes === resource.removesVolumes) return unchanged(tx, resource, context)
       if (expectedGeneration !== null && expectedGeneration !== resource.generation) return { outcome: 'stale', resource }
+      const refused = again ? null : ((await deletion?.check(tx, resource)) ?? null)
+      if (refused !== null) return { outcome: 'refused', refused }
+      const change = {
+        deletionRequestedAt: resource.deletionRequestedAt ?? context.now,
+        removesVolumes,
+        generation: resource.generation + 1,
+        paused: false,
+        pausedReason: null,
+      }
       // At once, and not when the last of it is gone: the next one may have its domains although its node is away.
-      const { due } = await claimDomains(tx, resource, resource.spec, null, context.now)
-      const change = { deletionRequestedAt: context.now, generation: resource.generation + 1, paused: false, pausedReason: null }
-      const told = { reason: 'DeletionRequested', message: 'its deletion was asked for', before: resource.spec, after: null }
+      const { due } = await claimDomains(tx, resource, again ? null : resource.spec, null, context.now)
+      const told = {
+        reason: 'DeletionRequested',
+        message: deletion?.message(resource, removesVolumes) ?? 'its deletion was asked for',
+        before: resource.spec,
+        after: deletion ? { removesVolumes } : null,
+      }
       return writeChange(tx, resource, change, context, told, due)
     })
   }
@@ -341,16 +394,17 @@ async function insertResource(
   id: string,
   context: WriteContext,
 ): Promise<CreateResult> {
-  const { kind, projectId, name, spec, paused, deleting } = draft
+  const { kind, projectId, name, spec, paused, deleting, removesVolumes = false } = draft
   const { actor, ability, operation, now } = context
   const workflowId = workflowOf({ kind, id })
   const [row] = await db.$queryRaw<({ project: string } & { [K in keyof ResourceRow]: ResourceRow[K] | null })[]>`
     WITH project AS (SELECT id FROM "Project" WHERE id = ${projectId} FOR KEY SHARE),
     made AS (
-      INSERT INTO "Resource" (id, kind, "projectId", name, spec, "observedGeneration", paused, "pausedReason", "deletionRequestedAt", "createdAt", "updatedAt")
+      INSERT INTO "Resource" (id, kind, "projectId", name, spec, "observedGeneration", paused, "pausedReason", "deletionRequestedAt", "removesVolumes", "createdAt", "updatedAt")
       SELECT ${id}, ${kind}, project.id, ${name}, ${JSON.stringify(spec)}::jsonb,
         ${isReconciledKind(kind) ? 0 : 1}::int, -- a kind without a loop has nothing to observe: it is never out of step
-        ${paused !== undefined}::boolean, ${paused?.reason ?? null}, ${deleting ? now : null}::timestamptz, ${now}, ${now}
+        ${paused !== undefined}::boolean, ${paused?.reason ?? null}, ${deleting ? now : null}::timestamptz, ${removesVolumes}::boolean,
+        ${now}, ${now}
       FROM project
       ON CONFLICT DO NOTHING
       RETURNING ${resourceColumns}
@@ -377,7 +431,7 @@ async function insertResource(
 
 /** What a change may set; the rest stays. */
 type ResourceChange = Partial<
-  Pick<ResourceRow, 'generation' | 'paused' | 'pausedReason' | 'deletionRequestedAt' | 'nextPassDueAt'>
+  Pick<ResourceRow, 'generation' | 'paused' | 'pausedReason' | 'deletionRequestedAt' | 'removesVolumes' | 'nextPassDueAt'>
 > & { spec?: object }
 
 /** The row, a revision when the generation is new, audit entry, event and announcement, in one statement. Wants the row's lock. */
@@ -395,6 +449,7 @@ async function writeChange(
     WITH written AS (
       UPDATE "Resource" SET spec = ${JSON.stringify(next.spec)}::jsonb, generation = ${next.generation}::int, paused = ${next.paused}::boolean,
         "pausedReason" = ${next.pausedReason}, "deletionRequestedAt" = ${next.deletionRequestedAt}::timestamptz,
+        "removesVolumes" = ${next.removesVolumes}::boolean,
         "nextPassDueAt" = ${next.nextPassDueAt}::timestamptz, "updatedAt" = ${now}
       WHERE id = ${row.id} RETURNING ${resourceColumns}
     ), revision AS (

@@ -32,6 +32,8 @@ interface Row {
   name: string
   spec: unknown
   publishedOn: string[]
+  volumesOn: string[]
+  removesVolumes: boolean
   generation: number
   passNumber: number
   decision: Decision | null
@@ -98,7 +100,7 @@ export async function readDraft(
   dnsTtlSeconds: number,
 ): Promise<Snapshot | null> {
   const row = `SELECT $1::text AS id, 'application'::text AS kind, $2::text AS "projectId", $3::text AS name, $4::jsonb AS spec,
-    '{}'::text[] AS "publishedOn", 1 AS generation, 0 AS "passNumber", NULL::jsonb AS decision, 0 AS "decisionPass", false AS paused,
+    '{}'::text[] AS "publishedOn", '{}'::text[] AS "volumesOn", false AS "removesVolumes", 1 AS generation, 0 AS "passNumber", NULL::jsonb AS decision, 0 AS "decisionPass", false AS paused,
     NULL::timestamptz AS "deletionRequestedAt"`
   const values = ['app_preview', draft.projectId, draft.name, JSON.stringify(draft.spec)]
   const rows = await db.$queryRawUnsafe<Row[]>(`WITH r AS (${row}) ${snapshotText}`, ...values)
@@ -108,7 +110,7 @@ export async function readDraft(
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
 
 const snapshotText = `
-SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publishedOn", r.generation, r."passNumber",
+SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publishedOn", r."volumesOn", r."removesVolumes", r.generation, r."passNumber",
   r.decision, r."decisionPass", r.paused, r."deletionRequestedAt" IS NOT NULL AS deleting,
   coalesce((SELECT json_agg(x ORDER BY x.number) FROM (
     SELECT number, generation, hash, "templateHash", template, "resolvedImage", "resolvedFrom",
@@ -196,6 +198,8 @@ function desiredOf(row: Row, dnsTtlSeconds: number): unknown {
         endpoints: row.endpoints,
         domains: row.domains,
         publishedOn: row.publishedOn.toSorted(),
+        volumesOn: row.volumesOn.toSorted(),
+        removesVolumes: row.removesVolumes,
         dnsTtlSeconds,
         addressesExhausted: false,
       }
@@ -235,7 +239,7 @@ function targetOf({ resource, kind, title, spec, secretVersions }: TargetRow): I
 }
 
 /** The node that is named, else the one that joined first; '' while there is none. */
-function placedOn(nodes: NodeState[], name: string | undefined): string {
+export function placedOn(nodes: NodeState[], name: string | undefined): string {
   const node = name === undefined ? nodes[0] : nodes.find((n) => n.name === name)
   return node?.id ?? ''
 }

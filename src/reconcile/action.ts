@@ -156,6 +156,8 @@ export const argsSchemas = {
     secrets: z.array(z.object({ file: ingressFileName, resource: z.string(), secret: z.string(), version: z.number().int() })).default([]),
     files: z.array(z.object({ file: ingressFileName, content: z.string() })).default([]),
   }),
+  /** Removes a volume of the resource's own, with what it holds. */
+  removeVolume: z.object({ name: z.string() }),
   publishEndpoints: z.object({ publication: publicationSchema.nullable(), revision: z.string() }),
 } as const
 
@@ -175,6 +177,7 @@ export interface ResultOf {
   keepLog: { sha256: string | null }
   setRestartPolicy: Record<string, never>
   retireContainer: { removed: boolean }
+  removeVolume: { removed: boolean }
   publishEndpoints: { revision: string }
   /** SHA-256 of the configuration as it was read back. */
   loadIngressConfig: { loaded: string }

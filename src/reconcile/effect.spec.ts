@@ -86,4 +86,19 @@ describe('effect', () => {
   it('resolve -> changes nothing on the node', () => {
     expect(after({ ...base, key: '', verb: 'resolveImage', args: { image: 'x', platform: null } }).containers).toEqual([containerOf(release, 0)])
   })
+
+  it('volumes -> made with the container that mounts them, gone when they are removed, and unknown where nobody asked', () => {
+    const { args } = ensure as Extract<Action, { verb: 'ensureContainer' }>
+    const mounts = [{ kind: 'volume' as const, source: 'ek-data', target: '/data', readOnly: false }]
+    const create: Action = { ...base, key: '', verb: 'ensureContainer', args: { container: { ...args.container, mounts } } }
+    const remove: Action = { ...base, key: '', verb: 'removeVolume', args: { name: 'ek-data' } }
+    const volumesAfter = (action: Action, volumes: string[] | undefined) => {
+      const [changed] = effect(inputOf({ volumes }).observed, action, epoch)
+      return changed?.unreachable === null ? changed.volumes : 'unreachable'
+    }
+    expect(volumesAfter(create, ['ek-old'])).toEqual(['ek-data', 'ek-old'])
+    expect(volumesAfter(create, ['ek-data'])).toEqual(['ek-data'])
+    expect(volumesAfter(remove, ['ek-data', 'ek-old'])).toEqual(['ek-old'])
+    expect([volumesAfter(create, undefined), volumesAfter(remove, undefined)]).toEqual([undefined, undefined])
+  })
 })

@@ -24,10 +24,12 @@ function onNode(node: NodeObservation, action: Action, now: number, healthy: boo
       return { ...node, ingress: { certificates: {}, ...node.ingress, loaded: action.args.config } }
     case 'restartContainer':
       return updated(node, action.args.name, (c) => ({ ...c, startedAt: now, probe: { ...c.probe, ready: healthy, live: null } }))
+    case 'removeVolume':
+      return node.volumes ? { ...node, volumes: node.volumes.filter((name) => name !== action.args.name) } : node
     case 'runToEnd':
       return node.containers.some((c) => c.name === action.args.container.name)
         ? node
-        : { ...node, containers: [...node.containers, ended(action.args.container, now)] }
+        : { ...withVolumes(node, action.args.container), containers: [...node.containers, ended(action.args.container, now)] }
     case 'pullImage':
       return { ...node, images: { ...node.images, ...pulled(action) } }
     case 'publishEndpoints':
@@ -51,12 +53,22 @@ function onNode(node: NodeObservation, action: Action, now: number, healthy: boo
         const startable = existing.specHash === container.labels[label.specHash] && existing.state !== 'running'
         return startable ? updated(node, container.name, (c) => ({ ...c, ...started })) : node
       }
-      return { ...node, containers: [...node.containers, { ...created(container, now), ...started }] }
+      return { ...withVolumes(node, container), containers: [...node.containers, { ...created(container, now), ...started }] }
     }
   }
 }
 
-function created(container: ContainerSpecGiven, now: number): Omit<ObservedContainer, 'state' | 'exitCode' | 'oomKilled' | 'startedAt' | 'probe'> {
+/** Missing volumes are made together with the container that mounts them. */
+function withVolumes(node: NodeObservation, { mounts = [] }: ContainerSpecGiven): NodeObservation {
+  if (!node.volumes) return node
+  const mounted = mounts.flatMap((m) => (m.kind === 'volume' ? [m.source] : []))
+  return { ...node, volumes: [...new Set([...node.volumes, ...mounted])].sort() }
+}
+
+function created(
+  container: ContainerSpecGiven,
+  now: number,
+): Omit<ObservedContainer, 'state' | 'exitCode' | 'oomKilled' | 'startedAt' | 'probe'> {
   return {
     id: `id-${container.name}-${now}`,
     name: container.name,
@@ -100,10 +112,6 @@ function imageIdFor(image: string): string {
   return image.includes('@') ? image.slice(image.indexOf('@') + 1) : `sha256:${image}`
 }
 
-function updated(
-  node: NodeObservation,
-  name: string,
-  change: (c: ObservedContainer) => ObservedContainer,
-): NodeObservation {
+function updated(node: NodeObservation, name: string, change: (c: ObservedContainer) => ObservedContainer): NodeObservation {
   return { ...node, containers: node.containers.map((c) => (c.name === name ? change(c) : c)) }
 }

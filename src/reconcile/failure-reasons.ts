@@ -20,6 +20,7 @@ export const failureReasons = [
   'CommandNotFound',
   'UserNotFound',
   'VolumeForeign',
+  'VolumeInUse',
   'BindSourceMissing',
   'DeviceMissing',
   'ResourcesNotApplied',

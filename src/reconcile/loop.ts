@@ -72,7 +72,7 @@ export interface Decision {
   /** The row is gone; the loop ends when nothing is in flight. */
   finalized: boolean
   paused: boolean
-  /** It has just become Ready: whoever waits for it looks again. Absent = no. */
+  /** It has become Ready, or is not for another reason: whoever waits for it looks again. Absent = no. */
   wakes?: boolean
   /** For the Temporal UI: `Ready`'s status and reason, and one line a condition. */
   ready: string

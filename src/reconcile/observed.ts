@@ -53,6 +53,8 @@ export interface NodeObservation {
   published: string | null
   /** Established connections from this node's ingress, by container address. */
   connections: Record<string, number>
+  /** Names of the resource's volumes; absent when nobody asked, and from an agent that does not tell. */
+  volumes?: string[]
   /** What the image that was asked for means now; absent when nobody asked, or when it would have taken long. */
   resolved?: { image: string } & ResultOf['resolveImage']
   /** Of the node's ingress; absent when nobody asked. */
@@ -87,6 +89,8 @@ export interface ObserveRequest {
   resolve?: string
   /** The node's ingress is looked at, and the certificates of these hosts. */
   ingress?: { httpsPort: number; hosts: string[] }
+  /** Its volumes matter now. */
+  volumes?: true
 }
 
 export function reachable(observed: Observation[]): NodeObservation[] {

@@ -128,9 +128,9 @@ export function converge<Desired, Record>(
 export function preview<Desired, Record>(
   controller: Controller<Desired, Record>,
   input: PlanInput<Desired>,
-): Pick<Convergence<Desired, Record>, 'steps' | 'complete'> {
-  const { steps, complete } = converge(controller, { ...input, observed: input.observed.map(hopeful) })
-  return { steps, complete }
+): Pick<Convergence<Desired, Record>, 'steps' | 'complete' | 'plan'> {
+  const { steps, complete, plan } = converge(controller, { ...input, observed: input.observed.map(hopeful) })
+  return { steps, complete, plan }
 }
 
 function hopeful(observation: Observation): Observation {
@@ -238,6 +238,7 @@ export function resultOfSuccess(action: Action): ResultOf[Verb] {
     case 'ensureContainer':
       return { containerId: `id-${action.args.container.name}`, created: true, ready: true }
     case 'retireContainer':
+    case 'removeVolume':
       return { removed: true }
     case 'publishEndpoints':
       return { revision: action.args.revision }

@@ -28,7 +28,7 @@ export interface AgentWorld extends DockerWorld {
   act<V extends Verb>(verb: V, args: ArgsGiven<V>, change?: Partial<SignedPayload>, signal?: AbortSignal): Promise<ResultOf[V]>
   ensure(spec: ContainerSpec, awaitReadyMs?: number): Promise<ResultOf['ensureContainer']>
   retire(spec: ContainerSpec, graceSeconds?: number): Promise<ResultOf['retireContainer']>
-  observe(resource: string, change?: { images?: string[]; connectionsTo?: string[] }): Promise<NodeObservation>
+  observe(resource: string, change?: { images?: string[]; connectionsTo?: string[]; volumes?: true }): Promise<NodeObservation>
   /** Resolves when the agent has its channel to the API. */
   connected(): Promise<unknown>
   /** All that the actions of this world have made. */
@@ -139,8 +139,8 @@ export async function openAgentWorld(options: AgentWorldOptions = {}): Promise<A
         { name, graceSeconds },
         { resource: labels[label.resource] ?? '', container: name, key: `retire ${name}` },
       ),
-    observe: async (resource, { images = [], connectionsTo = [] } = {}) =>
-      readable(await agent.observe({ node, kind, resource, images, connectionsTo })),
+    observe: async (resource, { images = [], connectionsTo = [], ...more } = {}) =>
+      readable(await agent.observe({ node, kind, resource, images, connectionsTo, ...more })),
     connected: () => until(() => agent.connected),
     async removeContainers() {
       const filters = { label: [`${label.instance}=${docker.instance}`, `${label.kind}=${kind}`] }

@@ -24,14 +24,6 @@ engineContract('Docker', async () => {
     },
     envOf: async (container) => (await world.docker.getContainer(container).inspect()).Config.Env,
     makeVolume: async (volume, labels) => void (await world.docker.createVolume({ Name: volume, Labels: labels })),
-    volumeLabels: (volume) =>
-      world.docker
-        .getVolume(volume)
-        .inspect()
-        .then(
-          (found) => found.Labels,
-          () => null,
-        ),
     hostPaths: { folder: '/etc', device: '/dev/null' },
     removeNetwork: () => world.docker.getNetwork(name).remove() as Promise<void>,
     dispose: world.clear,

@@ -3,7 +3,7 @@ import Docker from 'dockerode'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { BUSYBOX_IMAGE } from '../../src/embedded/images/stand-ins.js'
 import type { ContainerSpec } from '../../src/reconcile/action.js'
-import { label, preDeployName } from '../../src/reconcile/labels.js'
+import { label, preDeployName, volumeName } from '../../src/reconcile/labels.js'
 import { ensureTestImage } from '../setup/test-images.js'
 import { openAgentWorld, until, type AgentWorld } from './agent-world.js'
 import { SmallApi } from './small-api.js'
@@ -157,6 +157,92 @@ describe('restartContainer', () => {
     await expect(asOther).rejects.toEqual(failure('NameTaken', true))
     const none = world.act('restartContainer', { name: 'ek-none', graceSeconds: 1 }, { resource: resourceOf(spec) })
     await expect(none).rejects.toEqual(failure('NotFound', true))
+  })
+})
+
+describe('removeVolume', () => {
+  const remove = (name: string, resource: string, signal?: AbortSignal) =>
+    world.act('removeVolume', { name }, { resource, key: `volume ${name}` }, signal)
+  const mounting = (source: string) => ({ mounts: [{ kind: 'volume' as const, source, target: '/data', readOnly: false }] })
+  const volumeIsThere = (name: string) =>
+    world.docker
+      .getVolume(name)
+      .inspect()
+      .then(
+        () => true,
+        () => false,
+      )
+  const withVolume = () => {
+    const resource = fresh()
+    const name = volumeName(world.instance, resource, 'data')
+    return { resource, name, spec: world.spec(resource, { image: BUSYBOX_IMAGE, command: ['sleep', '60'], ...mounting(name) }) }
+  }
+
+  it('its container is gone -> seen, removed with what it holds, and gone; again, also with the answer lost -> success', async () => {
+    const { resource, name, spec } = withVolume()
+    await world.ensure(spec, 0)
+    await world.retire(spec, 1)
+    expect((await world.observe(resource, { volumes: true })).volumes).toEqual([name])
+    expect(await remove(name, resource)).toEqual({ removed: true })
+    expect(await remove(name, resource)).toEqual({ removed: false })
+    await world.restartAgent()
+    expect(await remove(name, resource)).toEqual({ removed: false })
+    expect((await world.observe(resource, { volumes: true })).volumes).toEqual([])
+    expect(await volumeIsThere(name)).toBe(false)
+  })
+
+  it('nobody asks for volumes -> none are told', async () => {
+    expect(await world.observe(fresh())).not.toHaveProperty('volumes')
+  })
+
+  it('two at once -> one of them removed it, and both succeed', async () => {
+    const { resource, name, spec } = withVolume()
+    await world.ensure(spec, 0)
+    await world.retire(spec, 1)
+    const answers = await Promise.all([remove(name, resource), remove(name, resource)])
+    expect(answers.map((a) => a.removed)).toContain(true)
+    expect(await volumeIsThere(name)).toBe(false)
+  })
+
+  it('a container has it, ours or anybody else’s -> VolumeInUse, and what is in it stays', async () => {
+    const { resource, name, spec } = withVolume()
+    await world.ensure(spec, 0)
+    await expect(remove(name, resource)).rejects.toEqual(failure('VolumeInUse', true, /volume is in use/))
+    await world.retire(spec, 1)
+    const theirs = await world.docker.createContainer({
+      Image: BUSYBOX_IMAGE,
+      Labels: { [label.instance]: world.instance, [label.kind]: 'application', [label.resource]: 'app_reader' },
+      HostConfig: { Mounts: [{ Type: 'volume', Source: name, Target: '/their-data' }] } as object,
+    })
+    await expect(remove(name, resource)).rejects.toEqual(failure('VolumeInUse', true))
+    expect(await volumeIsThere(name)).toBe(true)
+    await theirs.remove({ force: true })
+    expect(await remove(name, resource)).toEqual({ removed: true })
+  })
+
+  it("another resource's, another instance's, or nobody's, by whatever name -> never removed, and not seen", async () => {
+    const resource = fresh()
+    const own = { [label.instance]: world.instance, [label.kind]: 'application', [label.resource]: resource }
+    const foreign: [string, Record<string, string>, RegExp][] = [
+      [volumeName(world.instance, resource, 'of-another'), { ...own, [label.resource]: 'app_other' }, /application app_other/],
+      [volumeName(world.instance, resource, 'of-a-demo'), { ...own, [label.kind]: 'nginxdemo' }, /nginxdemo/],
+      [
+        volumeName(world.instance, resource, 'elsewhere'),
+        { ...own, [label.instance]: 'other' },
+        /another Evenkeel instance \(other\)/,
+      ],
+      [volumeName(world.instance, resource, 'plain'), {}, /not from Evenkeel/],
+    ]
+    for (const [Name, Labels] of foreign) await world.docker.createVolume({ Name, Labels })
+    try {
+      expect((await world.observe(resource, { volumes: true })).volumes).toEqual([])
+      for (const [name, , why] of foreign) {
+        await expect(remove(name, resource)).rejects.toEqual(failure('VolumeForeign', false, why))
+        expect(await volumeIsThere(name)).toBe(true)
+      }
+    } finally {
+      for (const [name] of foreign) await world.docker.getVolume(name).remove()
+    }
   })
 })
 

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashToken } from '../../src/adapters/crypto/token.js'
 import { readAgentConfig } from '../../src/agent/config.js'
+import { hello } from '../../src/agent/testing/frames.js'
 import { NodeRepository } from '../../src/persistence/node.repository.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
-import { FakeAgent, hello } from './fake-agent.js'
+import { FakeAgent } from './fake-agent.js'
 import { SecretWorld } from './secret-world.js'
 
 let api: ApiUnderTest
@@ -87,7 +88,7 @@ describe('secretValues', () => {
   })
 
   it('a version that is named and not there -> RequiredSecretMissing', async () => {
-    const id = await world.application('waiting', {
+    const id = await world.staleApplication('waiting', {
       secretEnv: [
         { name: 'A', secret: 'gone' },
         { name: 'B', secret: 'key' },
@@ -127,7 +128,7 @@ describe('secretValues', () => {
 
   it("another project's secret of the same name, an unknown resource, a node -> nothing", async () => {
     const foreign = await SecretWorld.make(api)
-    const id = await foreign.application('web', { secretEnv: [{ name: 'A', secret: 'key', version: 1 }] })
+    const id = await foreign.staleApplication('web', { secretEnv: [{ name: 'A', secret: 'key', version: 1 }] })
     expect(await secretValues(local, id, ['key', 1])).toMatchObject({ refused: 'RequiredSecretMissing' })
     expect(await secretValues(local, 'app_none', ['key', 1])).toMatchObject({ refused: 'Forbidden' })
     expect(await secretValues(local, api.initialised.node.id, ['key', 1])).toMatchObject({ refused: 'Forbidden' })
@@ -185,7 +186,7 @@ describe('registryCredential', () => {
       ['refused: Forbidden', null],
       ['refused: Forbidden', null],
     ])
-    const lost = await world.application('lost', { registryCredential: 'nowhere' })
+    const lost = await world.staleApplication('lost', { registryCredential: 'nowhere' })
     expect(await credential(local, lost, 'nowhere')).toMatchObject({ refused: 'CredentialMissing' })
   })
 })

@@ -2,25 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashToken } from '../../src/adapters/crypto/token.js'
 import { readAgentConfig } from '../../src/agent/config.js'
-import { heartbeatStaleMs, type AgentFrame } from '../../src/agent/protocol.js'
+import { heartbeatStaleMs } from '../../src/agent/protocol.js'
+import { heartbeat, hello } from '../../src/agent/testing/frames.js'
 import { AgentsGateway } from '../../src/api/agents/agents.gateway.js'
 import { NodeRepository } from '../../src/persistence/node.repository.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
-import { FakeAgent, hello } from './fake-agent.js'
+import { FakeAgent } from './fake-agent.js'
 
 let api: ApiUnderTest
 let projectId: string
 const agents: FakeAgent[] = []
-
-const heartbeat = (more: object = {}): AgentFrame => ({
-  type: 'heartbeat',
-  sentAt: 1,
-  diskTotalBytes: 2 ** 40,
-  diskFreeBytes: 2 ** 39,
-  clockOffsetMs: 3,
-  conditions: [],
-  ...more,
-})
 
 function dial(token: string): FakeAgent {
   const agent = new FakeAgent(api.url, token)

@@ -229,6 +229,27 @@ describe('bad input', () => {
       'another mount or file',
     ],
     [
+      'file in a bind mount',
+      { bindMounts: [{ source: '/srv', path: '/data' }], files: [{ path: '/data/deep/x', content: '' }] },
+      ['files', '0', 'path'],
+      'would lie in a folder of the host',
+    ],
+    [
+      'file where another file needs a folder',
+      {
+        files: [
+          { path: '/etc/app/conf', content: '' },
+          { path: '/etc/app', content: '' },
+        ],
+      },
+      ['files', '1', 'path'],
+      'the folder of /etc/app/conf',
+    ],
+    ['file that is a folder', { files: [{ path: '/etc/app/', content: '' }] }, ['files', '0', 'path'], 'is a folder'],
+    ['file in /proc', { files: [{ path: '/proc/x', content: '' }] }, ['files', '0', 'path'], 'would lie in /proc'],
+    ['mount path that is / in other words', { tmpfs: [{ path: '/./' }] }, ['tmpfs', '0', 'path'], 'below /'],
+    ['volume in /proc', { volumes: [{ name: 'a', path: '/proc/a' }] }, ['volumes', '0', 'path'], 'folder of the kernel'],
+    [
       'volume twice',
       {
         volumes: [
@@ -487,7 +508,8 @@ describe('dependsOn', () => {
   it('one that is being deleted -> refused; deleted later -> other changes go on', async () => {
     const base = await fresh()
     const { id } = await fresh({ dependsOn: [base.name] })
-    await api.graphql(`mutation ($id: ID!) { applicationDelete(id: $id) { userErrors { code } } }`, { id: base.id })
+    // As an older version did, which asked no dependants.
+    await api.db.resource.update({ where: { id: base.id }, data: { deletionRequestedAt: new Date() } })
     const { userErrors } = await create({ name: 'late', dependsOn: [base.name] })
     expect(userErrors[0]).toMatchObject({ code: 'DEPENDENCY_NOT_FOUND', message: expect.stringContaining('being deleted') })
     expect((await update(id, { replicas: 2 })).userErrors).toEqual([])

@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws'
-import { apiFrameSchema, type AgentFrame, type ApiFrame } from '../../src/agent/protocol.js'
+import { apiFrameSchema, type ApiFrame } from '../../src/agent/protocol.js'
 
 /** The agent's end of the channel, as a test speaks it. */
 export class FakeAgent {
@@ -71,15 +71,3 @@ export class FakeAgent {
     this.socket.pause()
   }
 }
-
-export const hello = (more: object = {}): AgentFrame => ({
-  type: 'hello',
-  protocolVersion: 1,
-  agentVersion: '0.1.0',
-  architecture: 'x86_64',
-  engineVersion: '29.0.0',
-  cpuCount: 2,
-  memoryBytes: 24 * 2 ** 30,
-  hostRoutes: [],
-  ...more,
-})

@@ -20,6 +20,13 @@ const post = (body: string, headers: Record<string, string> = {}) =>
     headers: { 'content-type': 'application/json', authorization: `Bearer ${api.ownerToken}`, ...headers },
   })
 
+describe('an answer', () => {
+  it('of GraphQL -> carries no hash of itself, which nobody would compare', async () => {
+    const answer = await post('{"query":"{ viewer { name } }"}')
+    expect(answer.headers.get('etag')).toBeNull()
+  })
+})
+
 describe('limits', () => {
   it('a body over 1 MB -> 413 in the shape of a GraphQL error, and nothing done', async () => {
     const answer = await post(
@@ -232,6 +239,8 @@ describe('health', () => {
     expect(text).toContain('evenkeel_resources{kind="node",ready="Unknown",out_of_step="false"} 1')
     expect(text).toMatch(/evenkeel_node_last_seen_seconds\{node="node_\w+",name="test-host"\}/)
     expect(text).toContain('evenkeel_agents_connected 0')
+    expect(text).toContain('evenkeel_log_readers 0')
+    expect(text).toContain('evenkeel_log_lines_dropped_total 0')
   })
 
   it('/metrics through a proxy -> only with a token', async () => {

@@ -288,10 +288,10 @@ describe('orphans', () => {
 })
 
 describe('ensureIngress', () => {
-  const settings = { node: 'test-host', httpPort: 8080, httpsPort: 8443 }
+  const ensure = (httpPort = 8080) => ensureIngress(api.db, 'test-host', async () => ({ httpPort, httpsPort: 8443 }))
 
   it('none -> made for the local node with the given ports; again -> the same', async () => {
-    const made = await ensureIngress(api.db, settings)
+    const made = await ensure()
     expect(made).toMatchObject({
       kind: 'ingress',
       project: 'platform',
@@ -300,19 +300,19 @@ describe('ensureIngress', () => {
       httpsPort: 8443,
       paused: false,
     })
-    expect(await ensureIngress(api.db, { ...settings, httpPort: 9090 })).toEqual(made)
+    expect(await ensure(9090)).toEqual(made)
     expect(await api.db.resource.count({ where: { kind: 'ingress' } })).toBe(1)
   })
 
   it('one of another name that people made -> that one, as it is', async () => {
     const { id, name } = await fresh({ httpPort: 81 })
-    expect(await ensureIngress(api.db, settings)).toMatchObject({ id, name, project: 'shop', httpPort: 81, httpsPort: 443 })
+    expect(await ensure()).toMatchObject({ id, name, project: 'shop', httpPort: 81, httpsPort: 443 })
   })
 
   it('its name is something else -> none', async () => {
     await api.graphql(
       `mutation { nginxdemoCreate(input: { projectId: "prj_platform", name: "ingress", hostPort: 9 }) { userErrors { code } } }`,
     )
-    expect(await ensureIngress(api.db, settings)).toBeNull()
+    expect(await ensure()).toBeNull()
   })
 })

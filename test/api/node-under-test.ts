@@ -5,6 +5,7 @@ import { readAgentConfig } from '../../src/agent/config.js'
 import { serveExec } from '../../src/agent/exec-calls.js'
 import { serveLogs } from '../../src/agent/log-calls.js'
 import { serveCalls } from '../../src/agent/serve-calls.js'
+import { heartbeat, hello } from '../../src/agent/testing/frames.js'
 import { AgentsGateway } from '../../src/api/agents/agents.gateway.js'
 import { BUSYBOX_IMAGE } from '../../src/embedded/images/stand-ins.js'
 import { containerName, label } from '../../src/reconcile/labels.js'
@@ -32,24 +33,8 @@ export class NodeUnderTest {
       apiUrl: this.api.url,
       token: readAgentConfig(this.api.initialised.agentConfigFile).channelToken,
       log: quiet,
-      hello: async () => ({
-        type: 'hello',
-        protocolVersion: 1,
-        agentVersion: '0',
-        architecture: 'amd64',
-        engineVersion: null,
-        cpuCount: 1,
-        memoryBytes: 1,
-        hostRoutes: [],
-      }),
-      heartbeat: async () => ({
-        type: 'heartbeat',
-        sentAt: 0,
-        diskTotalBytes: 1,
-        diskFreeBytes: 1,
-        clockOffsetMs: 0,
-        conditions: [],
-      }),
+      hello: async () => hello(),
+      heartbeat: async () => heartbeat(),
       onWelcome: () => undefined,
       onHeartbeatAnswer: () => undefined,
       serve: serveCalls({ logs: serveLogs(this.instance, engine), exec: serveExec(this.instance, engine, quiet) }),

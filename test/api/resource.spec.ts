@@ -266,10 +266,7 @@ describe('applicationPlan', () => {
       'a new one that is wrong',
       'input: { projectId: "prj_none", name: "New", image: "caddy" }',
       null,
-      [
-        { field: ['input', 'name'], code: 'INVALID' },
-        { field: ['input', 'projectId'], code: 'PROJECT_NOT_FOUND' },
-      ],
+      [{ field: ['input', 'name'], code: 'INVALID' }],
     ],
     ['unknown', 'id: "app_none"', null, [{ field: ['id'], code: 'NOT_FOUND' }]],
     ['both', 'id: $id, input: { projectId: $p, name: "new", image: "caddy" }', null, [{ field: null, code: 'INVALID' }]],

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readAgentConfig } from '../../src/agent/config.js'
+import { hello } from '../../src/agent/testing/frames.js'
 import { createLogger } from '../../src/log.js'
 import { PostgresPassStore } from '../../src/persistence/postgres-pass-store.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
-import { FakeAgent, hello } from './fake-agent.js'
+import { FakeAgent } from './fake-agent.js'
 import { SecretWorld } from './secret-world.js'
 
 /**

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { ResourceRepository } from '../../src/persistence/resource.repository.js'
 import type { ApiUnderTest } from './api-under-test.js'
 
 /** A project with secrets and applications that name them, as the tests of several files need it. */
@@ -43,13 +42,22 @@ export class SecretWorld {
     })
   }
 
-  /** As a mutation that knows every field of a spec would write it. */
   async application(name: string, spec: object): Promise<string> {
-    const context = { actor: 'tok_owner', ability: 'write', operation: 'applicationCreate', now: new Date() }
-    const draft = { kind: 'application', projectId: this.projectId, name, spec: { image: 'nginx', ...spec } } as const
-    const made = await new ResourceRepository(this.api.db).create(draft, context)
-    if (made.outcome !== 'created') throw new Error(made.outcome)
-    return made.resource.id
+    const input = { projectId: this.projectId, name, image: 'nginx', ...spec }
+    const fields = 'application { id } userErrors { field code message }'
+    const { application, userErrors } = await this.ask(
+      `mutation ($input: ApplicationCreateInput!) { applicationCreate(input: $input) { ${fields} } }`,
+      { input },
+    )
+    if (userErrors.length > 0) throw new Error(JSON.stringify(userErrors))
+    return application.id
+  }
+
+  /** One that names what its project does not have, as no mutation would write it but an older database may have it. */
+  async staleApplication(name: string, spec: object): Promise<string> {
+    const id = await this.application(name, {})
+    await this.api.db.resource.update({ where: { id }, data: { spec: { image: 'nginx', ...spec } } })
+    return id
   }
 
   async release(resourceId: string, number: number, template: object): Promise<void> {

@@ -99,6 +99,8 @@ describe('secretSet', () => {
     await world.application('elsewhere', { secretEnv: [{ name: 'KEY', secret: 'other' }] })
     const paused = await world.application('paused', { secretEnv: [{ name: 'KEY', secret: 'key' }] })
     await api.db.resource.update({ where: { id: paused }, data: { paused: true } })
+    await expect.poll(() => api.nudges.nudged.length).toBe(5)
+    api.nudges.nudged.length = 0
     expect(await dueAfter(() => world.secretSet('key', 'two'))).toEqual(['in-env', 'in-file'])
     await expect.poll(() => api.nudges.nudged.map((n) => n.id).sort()).toEqual([inEnv, inFile].sort())
     expect(await dueAfter(() => world.secretSet('key', 'two'))).toEqual([])
@@ -131,6 +133,7 @@ describe('usedBy', () => {
     await world.endpoint(web, 2)
     await world.endpoint(web, 3)
     const other = await SecretWorld.make(api)
+    await other.secretSet('key', 'one')
     await other.application('namesake', { secretEnv: [{ name: 'A', secret: 'key' }] })
 
     const { nodes } = await list()
@@ -275,7 +278,7 @@ describe('what a spec names', () => {
   it("update, and a plan of it -> the same, and another project's secret does not count", async () => {
     await world.secretSet('there', 'x')
     await (await SecretWorld.make(api)).secretSet('missing', 'x')
-    const id = await world.application('web', unknown)
+    const id = await world.staleApplication('web', unknown)
     const before = await row(id)
     const update = `mutation ($id: ID!) { applicationUpdate(id: $id, input: { replicas: 3 }) { userErrors { field code message } } }`
     expect((await world.ask(update, { id })).userErrors).toMatchObject(errors)

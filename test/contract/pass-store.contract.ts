@@ -124,6 +124,8 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
           releases: [],
           endpoints: [],
           publishedOn: [],
+          volumesOn: [],
+          removesVolumes: false,
           dnsTtlSeconds: 5,
         })
         expect(claimed.nodes).toMatchObject([{ id: node.id, name: 'n1', lastSeenAt: now }])
@@ -175,6 +177,13 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(await store.decide(app.id, number, now, async () => outcome())).toMatchObject({ superseded: false })
       })
 
+      it('the step finds the pass superseded -> nothing is written, and the pass can be decided again', async () => {
+        const { pass: number } = await claim()
+        expect(await store.decide(app.id, number, now, async () => 'superseded')).toBe('superseded')
+        expect(await store.read(app.id)).toMatchObject({ lastPassAt: null, observedGeneration: 0 })
+        expect(await store.decide(app.id, number, now, async () => outcome())).toMatchObject({ superseded: false })
+      })
+
       it('a resource that is gone -> superseded', async () =>
         expect(await store.decide('app_nobody', 1, now, async () => outcome())).toBe('superseded'))
 
@@ -190,6 +199,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
 
       it('a paused pass -> does not say that the generation was looked at', async () => {
         await store.setPaused(app.id, true)
+        expect((await claim()).paused).toBe(true)
         await pass(({ paused }) => {
           expect(paused).toBe(true)
           return { observedGeneration: null }
@@ -277,6 +287,13 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect((await desired()).publishedOn).toEqual(['node_1', 'node_2', 'node_3'])
         await write({ type: 'unpublished', node: 'node_2' })
         expect((await desired()).publishedOn).toEqual(['node_1', 'node_3'])
+      })
+
+      it('volumes made and gone -> the nodes between, in order', async () => {
+        await write({ type: 'volumesMade', node: 'node_2' }, { type: 'volumesMade', node: 'node_1' })
+        expect((await desired()).volumesOn).toEqual(['node_1', 'node_2'])
+        await write({ type: 'volumesGone', node: 'node_1' })
+        expect((await desired()).volumesOn).toEqual(['node_2'])
       })
 
       it('the same endpoint twice -> refused', async () => {

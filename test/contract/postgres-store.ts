@@ -48,10 +48,10 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
     await this.database.resource.updateMany({ where: { id }, data: { spec: spec as object, generation: { increment: 1 } } })
   }
 
-  async requestDeletion(id: string, now: number): Promise<void> {
+  async requestDeletion(id: string, now: number, removesVolumes = false): Promise<void> {
     await this.database.resource.updateMany({
-      where: { id, deletionRequestedAt: null },
-      data: { deletionRequestedAt: new Date(now), paused: false, generation: { increment: 1 } },
+      where: { id, OR: [{ deletionRequestedAt: null }, { removesVolumes: !removesVolumes }] },
+      data: { deletionRequestedAt: new Date(now), removesVolumes, paused: false, generation: { increment: 1 } },
     })
   }
 

@@ -149,7 +149,57 @@ describe('the whole application', () => {
     await app.untilReady({ status: 'False', reason: 'DependencyNotReady' })
     expect(await app.containers()).toEqual([])
     await app.untilSettled({ release: 1, replicas: 1 })
+    await app.delete()
+    await db.delete()
+  })
+
+  it('depends on one that ends at once -> told why within moments, and nothing is started', { timeout: 60_000 }, async () => {
+    const began = Date.now()
+    const db = await create('stillborn', { env: [{ name: 'EXIT_CODE', value: '3' }] })
+    const app = await create('orphaned', { dependsOn: ['stillborn'] })
+    const why = async () => (await app.told())?.conditions.find((c) => c.type === 'Ready')?.message ?? ''
+    await until('why it waits', async () => /stillborn.*ContainerExited.*code 3/.test(await why()))
+    expect(Date.now() - began).toBeLessThan(15_000)
+    expect(await app.containers()).toEqual([])
     await Promise.all([app.delete(), db.delete()])
+  })
+
+  it('the tag is another image by now -> a redeploy replaces the container, and the release says which image it is', { timeout: 60_000 }, async () => {
+    const [repo, tag] = [`evenkeel-moving-${project.id.toLowerCase().replace(/[^a-z0-9]/g, '')}`, 'latest']
+    const moveTo = (image: string) => live.docker.getImage(image).tag({ repo, tag })
+    const resolved = async () => {
+      const { application } = await live.graphql<{ application: { releases: { nodes: { resolvedImage: string }[] } } }>(
+        'query ($id: ID!) { application(id: $id) { releases(first: 1) { nodes { resolvedImage } } } }',
+        { id: app.id },
+      )
+      return application.releases.nodes[0]?.resolvedImage
+    }
+    await moveTo(testAppImage('1'))
+    const app = await create('moving', { image: `${repo}:${tag}` })
+    try {
+      for (const [release, image] of [testAppImage('1'), testAppImage('2')].entries()) {
+        await moveTo(image)
+        if (release > 0) await act('applicationRedeploy', app)
+        await app.untilSettled({ release: release + 1, replicas: 1 })
+        const { Id } = await live.docker.getImage(image).inspect()
+        expect([(await inspect(app)).Image, await resolved()]).toEqual([Id, Id])
+      }
+    } finally {
+      await app.delete()
+      await until('its container gone', async () => (await app.containers()).length === 0)
+      await live.docker.getImage(`${repo}:${tag}`).remove()
+    }
+  })
+
+  it('it answers itself while it is being set up -> ready only when it answers from outside', { timeout: 60_000 }, async () => {
+    const setUp = 'httpd -f -p 127.0.0.1:8080 -h /etc & sleep 4; wget -q -O /dev/null http://127.0.0.1:8080/passwd; kill $!; wait $!'
+    const app = await busybox('early', { command: ['sh', '-c', `${setUp}; exec httpd -f -p 8080 -h /etc`], readiness: { path: '/passwd', intervalSeconds: 0.5 } })
+    await until('its container', async () => (await app.containers())[0]?.state === 'running')
+    const began = Date.parse((await inspect(app)).State.StartedAt)
+    await app.untilSettled({ release: 1, replicas: 1 })
+    const [{ readyAt } = { readyAt: null }] = await live.sql<{ readyAt: Date }>(`SELECT "readyAt" FROM "Endpoint" WHERE "resourceId" = '${app.id}'`)
+    expect(readyAt && readyAt.getTime() - began).toBeGreaterThan(4_000)
+    await app.delete()
   })
 
   it('a replica that hangs -> the same container is started again', { timeout: 120_000 }, async () => {
@@ -180,6 +230,20 @@ describe('the whole application', () => {
     const [address] = await app.resolve()
     expect(await (await fetch(`http://${address}:8080/log`)).text()).toBe('one\ntwo\n')
     await app.delete()
+  })
+
+  it('deleted with its volumes -> they go after its containers, and nothing else does', { timeout: 120_000 }, async () => {
+    const app = await busybox('emptied', { volumes: [{ name: 'one', path: '/one' }, { name: 'two', path: '/two', readOnly: true }] })
+    await app.untilSettled({ release: 1, replicas: 1 })
+    const volumes = async () => {
+      const { Volumes } = await live.docker.listVolumes({ filters: { label: [`${label.resource}=${app.id}`] } })
+      return (Volumes ?? []).map((v) => v.Labels?.[label.volume]).sort()
+    }
+    expect(await volumes()).toEqual(['one', 'two'])
+    await act('applicationDelete', app, ', removeVolumes: true')
+    await until('it is gone', async () => (await app.told()) === null)
+    expect(await volumes()).toEqual([])
+    expect(await app.containers()).toEqual([])
   })
 
   describe('a secret', () => {

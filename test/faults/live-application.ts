@@ -16,6 +16,7 @@ export interface Wanted {
   startupBudgetSeconds?: number
   stopGraceSeconds?: number
   drainSeconds?: number
+  domains?: object[]
 }
 
 export interface Told {

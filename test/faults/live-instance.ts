@@ -11,7 +11,7 @@ import { run } from '../../src/embedded/program.js'
 import { PROJECT_ROOT } from '../../src/embedded/project-root.js'
 import { label } from '../../src/reconcile/labels.js'
 
-const portNames = ['API', 'TEMPORAL', 'TEMPORAL_UI', 'POSTGRES', 'DEMO', 'WORKER_METRICS'] as const
+const portNames = ['API', 'TEMPORAL', 'TEMPORAL_UI', 'POSTGRES', 'DEMO', 'WORKER_METRICS', 'HTTP', 'HTTPS'] as const
 type PortName = (typeof portNames)[number]
 
 /** What can be killed of an instance. */

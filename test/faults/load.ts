@@ -26,7 +26,11 @@ export class Load {
   private lastGoodAt = Date.now()
   private readonly running: Promise<void>[]
 
-  constructor(private readonly url: string) {
+  /** `host`: for what many hosts share. */
+  constructor(
+    private readonly url: string,
+    private readonly host?: string,
+  ) {
     this.running = Array.from({ length: workers }, (_, n) => this.work(n % 2 === 0 ? 'GET' : 'POST'))
   }
 
@@ -62,7 +66,7 @@ export class Load {
   /** Null when it was answered as it should be. */
   private once(method: 'GET' | 'POST'): Promise<string | null> {
     return new Promise((resolve, reject) => {
-      const sent = request(this.url, { method, agent: this.agent, timeout: timeoutMs }, (response) => {
+      const sent = request(this.url, { method, agent: this.agent, timeout: timeoutMs, ...(this.host ? { headers: { host: this.host } } : {}) }, (response) => {
         let text = ''
         response.setEncoding('utf8')
         response.on('data', (chunk: string) => (text += chunk))

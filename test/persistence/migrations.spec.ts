@@ -62,16 +62,20 @@ describe('migrations', () => {
       INSERT INTO "Resource" (id, kind, "projectId", name, spec)
         VALUES ('app_a', 'application', 'p', 'a', '{}'), ('app_b', 'application', 'p', 'b', '{}');
       INSERT INTO "Endpoint" ("resourceId", release, replica, node, address, state, "createdAt")
-        VALUES ('app_a', 1, 0, 'n', '10.0.0.1', 'ready', '2020-01-01'), ('app_a', 1, 1, 'n', '10.0.0.2', 'draining', '2020-01-01')`
+        VALUES ('app_a', 1, 0, 'n', '10.0.0.1', 'ready', '2020-01-01'), ('app_a', 1, 1, 'n', '10.0.0.2', 'draining', '2020-01-01'),
+          ('app_b', 1, 0, 'n', '10.0.0.3', 'ready', '2020-01-01');
+      INSERT INTO "Release" ("resourceId", number, generation, hash, "templateHash", template, image, "resolvedImage", "resolvedFrom", "createdAt")
+        VALUES ('app_a', 1, 1, 'h', 't', '{"volumes": [{"name": "data", "path": "/data"}]}', 'i', 'i', 'registry', '2020-01-01'),
+          ('app_b', 1, 1, 'h', 't', '{"image": "i"}', 'i', 'i', 'registry', '2020-01-01')`
     const before = `BEGIN; CREATE SCHEMA before; SET LOCAL search_path TO before`
     await query([before, await sqlOf(first), rows, ...(await Promise.all(later.map(sqlOf))), 'COMMIT'].join(';\n'))
-    expect(await query(`SELECT id, "publishedOn" FROM before."Resource" ORDER BY id`)).toEqual([
-      { id: 'app_a', publishedOn: ['n'] },
-      { id: 'app_b', publishedOn: [] },
+    expect(await query(`SELECT id, "publishedOn", "volumesOn", "removesVolumes" FROM before."Resource" ORDER BY id`)).toEqual([
+      { id: 'app_a', publishedOn: ['n'], volumesOn: ['n'], removesVolumes: false },
+      { id: 'app_b', publishedOn: ['n'], volumesOn: [], removesVolumes: false },
     ])
     expect(
       await query(`SELECT count(*)::int AS count FROM before."Endpoint" WHERE now() - "stateAt" < interval '1 minute'`),
-    ).toEqual([{ count: 2 }])
+    ).toEqual([{ count: 3 }])
   })
 
   it('database of a newer Evenkeel -> refused', async () => {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type Docker from 'dockerode'
 import { ensureImage } from '../../src/embedded/images/ensure-image.js'
@@ -14,6 +16,8 @@ import type { SetupLog } from '../../src/embedded/setup-log.js'
 
 const SOURCE = join(import.meta.dirname, '../fixtures/testapp/main.go')
 const PORT = 8080
+const sourceLabel = 'evenkeel.test-source'
+const sourceHash = createHash('sha256').update(readFileSync(SOURCE)).digest('hex').slice(0, 16)
 
 export type TestAppVersion = '1' | '2' | '3'
 const VERSIONS: readonly TestAppVersion[] = ['1', '2', '3']
@@ -36,6 +40,7 @@ function testApp(version: TestAppVersion): StandIn {
         Env: [`VERSION=${version}`, `PORT=${PORT}`],
         Entrypoint: ['/testapp'],
         ExposedPorts: { [`${PORT}/tcp`]: {} },
+        Labels: { [sourceLabel]: sourceHash },
       }
     },
   }
@@ -44,8 +49,14 @@ function testApp(version: TestAppVersion): StandIn {
 const RECIPES = [...STAND_INS, ...VERSIONS.map(testApp)]
 
 /** Makes sure of one image that a test uses, the test application's included. */
-export function ensureTestImage(docker: Docker, name: string, log: SetupLog): Promise<void> {
+export async function ensureTestImage(docker: Docker, name: string, log: SetupLog): Promise<void> {
+  if (VERSIONS.map(testAppImage).includes(name)) await forgetOfOlderSource(docker, name)
   return ensureImage(docker, name, log, RECIPES)
+}
+
+async function forgetOfOlderSource(docker: Docker, name: string): Promise<void> {
+  const found = await docker.getImage(name).inspect().catch(() => null)
+  if (found && found.Config.Labels?.[sourceLabel] !== sourceHash) await docker.getImage(name).remove({ force: true })
 }
 
 /** Every image that some test uses. */

@@ -10,7 +10,8 @@ export interface DesiredState {
   create(resource: NewResource, now: number): Promise<void>
   /** A new generation. */
   change(id: string, spec: unknown): Promise<void>
-  requestDeletion(id: string, now: number): Promise<void>
+  /** Also of what is being deleted already, with another wish for its volumes. */
+  requestDeletion(id: string, now: number, removesVolumes?: boolean): Promise<void>
   setPaused(id: string, paused: boolean): Promise<void>
   /** A person cancels an action for the current generation. */
   hold(id: string, key: string): Promise<void>

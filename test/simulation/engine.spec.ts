@@ -99,6 +99,29 @@ describe("the mission's engine", () => {
       expect(logged).toEqual([expect.stringContaining('app_2')])
     }))
 
+  it('resumed between the claim of a pass and its decision -> superseded: nothing is planned without a look', () =>
+    within(async (store) => {
+      await make('app_1')
+      await store.setPaused('app_1', true)
+      const { begin } = createControlActivities({
+        instance: 'i',
+        store: Object.assign(Object.create(store) as typeof store, {
+          async claim(id: string) {
+            const claimed = await store.claim(id)
+            await store.setPaused(id, false)
+            return claimed
+          },
+        }),
+        signingKey: signingKeyOf(generateSigningKey().privatePem),
+        clock: world.clock.now,
+        nudge: () => Promise.resolve(),
+        log: () => undefined,
+      })
+      const begun = await begin('app_1', { inFlight: [], settled: [], quiet: false, seen: [] })
+      expect(begun?.decision).toMatchObject({ superseded: true, start: [] })
+      expect(await store.read('app_1')).toMatchObject({ observedGeneration: 0 })
+    }))
+
   it('a controller that fails in every pass -> never stops another, and goes on when its cause is gone', () =>
     within(async (store) => {
       await make('app_1', { image: null })
@@ -112,6 +135,46 @@ describe("the mission's engine", () => {
       world.nudgeOnce('app_1')
       await world.run(40_000)
       expect(await isReady('app_1')).toBe(true)
+    }))
+
+  it('what it waits for ends at once -> it says so within moments, not at its next resync', () =>
+    within(async () => {
+      await make('app_2', { dependsOn: ['app-1'] })
+      world.nudgeOnce('app_2')
+      await world.run(1_000)
+      await make('app_1', { image: 'registry.test/bad-exits:1' })
+      world.nudgeOnce('app_1')
+      await world.run(10_000)
+      expect(await readyOf('app_1')).toMatchObject({ status: 'False', reason: 'ContainerExited' })
+      expect(await readyOf('app_2')).toMatchObject({
+        reason: 'DependencyNotReady',
+        message: expect.stringMatching(/app-1.*ContainerExited.*code 2/),
+      })
+    }))
+
+  it('a grace longer than every other time-out -> a process that needs all of it ends by itself, also when its agent dies meanwhile', () =>
+    within(async (store) => {
+      const [stubborn, gone] = [{ image: 'registry.test/web-stubborn:1', stopGraceSeconds: 300 }, { suspended: true }]
+      await make('app_1', stubborn)
+      world.nudgeOnce('app_1')
+      await world.run(20_000)
+      const { engine } = world.nodes[0]!
+      const ended = new Map([...engine.containers.values()].map((c) => [c, null as number | null]))
+      expect(ended.size).toBe(2)
+      Object.assign(world.applications.get('app_1')!, { replicas: 0, serving: false, generation: 2 })
+      await store.change('app_1', { ...spec, ...stubborn, ...gone })
+      const began = world.clock.now()
+      world.nudgeOnce('app_1')
+      world.clock.after(20_000, () => world.killAgent(world.nodes[0]!))
+      world.clock.after(21_000, () => world.startAgent(world.nodes[0]!))
+      await world.runUntil(200_000, () => {
+        for (const [container, at] of ended) if (at === null && container.finishedAt !== null) ended.set(container, world.clock.now() - began)
+        return false
+      })
+      expect([...ended.keys()].map((c) => c.exitCode)).toEqual([0, 0])
+      for (const ms of ended.values()) expect(ms).toBeGreaterThan(60_000)
+      expect(engine.containers.size).toBe(0)
+      expect(await readyOf('app_1')).toMatchObject({ status: 'True', reason: 'Suspended' })
     }))
 
   const interruptions = 40

@@ -89,6 +89,8 @@ export interface WatchOptions {
   /** Nothing but Evenkeel can take replicas away, so not one request may be lost. */
   gentle: boolean
   applications(): Iterable<WatchedApplication>
+  /** People said that its volumes are to go. */
+  removesVolumes(resource: string): boolean
 }
 
 /** Looks at the world after every event, and at each change that an agent asks its engine for. */
@@ -129,6 +131,17 @@ export class Watch implements EngineWitness {
     if (container.labels[label.resource] !== action.resource)
       this.fail(`${what} of ${container.name} by an action of ${action.resource}`)
     if (what === 'stop' || what === 'remove') this.requireDrained(container)
+  }
+
+  volumeAsked(name: string, labels: Record<string, string> | null): void {
+    const store = running.getStore()
+    if (!store) return
+    this.changesAsked++
+    const { action } = store
+    if (!action) return this.fail(`the removal of ${name} was asked for outside any action`)
+    if (labels && (labels[label.instance] !== this.options.instance || labels[label.resource] !== action.resource))
+      this.fail(`${action.resource} removes the volume ${name}, which is not its own`)
+    if (!this.options.removesVolumes(action.resource)) this.fail(`${action.resource} removes the volume ${name}, which is to stay`)
   }
 
   /** After every event. */

@@ -8,7 +8,7 @@ import { reconciledKinds } from '../../src/reconcile/kind.js'
 import type { Decision } from '../../src/reconcile/loop.js'
 import type { NginxdemoSpec } from '../../src/reconcile/nginxdemo/spec.js'
 import { firstFixedOffset, fixedAddressesEnd } from '../../src/persistence/addresses.js'
-import type { ClaimedPass, DueResource, NodeState, OpenPass, PassOutcome, PassStore } from '../../src/persistence/pass-store.js'
+import type { ClaimedPass, DueResource, NodeState, OpenPass, PassOutcome, PassStep, PassStore } from '../../src/persistence/pass-store.js'
 import type { DesiredState, NewResource, StoredResource } from './desired-state.js'
 
 interface Row {
@@ -30,6 +30,8 @@ interface Row {
   releases: Release[]
   endpoints: Endpoint[]
   publishedOn: string[]
+  volumesOn: string[]
+  removesVolumes: boolean
   failures: Failure[]
   holds: { key: string; generation: number }[]
   conditions: Condition[]
@@ -50,7 +52,7 @@ const releasesRead = 10
 export class MemoryPassStore implements PassStore, DesiredState {
   private readonly rows = new Map<string, Row>()
   private readonly nodes = new Map<string, NodeRow>()
-  private readonly tombstones = new Map<string, { at: number; project: string; name: string }>()
+  private readonly tombstones = new Map<string, { at: number; project: string; name: string; removesVolumes: boolean }>()
   /** One transaction at a time: no time passes in one, so nobody waits. */
   private last: Promise<unknown> = Promise.resolve()
 
@@ -62,7 +64,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       const row = this.rows.get(id)
       if (!row) return null
       row.passNumber++
-      return { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), nodes: this.nodeStates() }
+      return { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), paused: row.paused, nodes: this.nodeStates() }
     })
   }
 
@@ -70,7 +72,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     return this.locked(async () => {
       const row = this.rows.get(id)
       return row
-        ? { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), nodes: this.nodeStates() }
+        ? { pass: row.passNumber, resource: this.viewOf(row), desired: this.desiredOf(row), paused: row.paused, nodes: this.nodeStates() }
         : null
     })
   }
@@ -83,7 +85,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     id: string,
     pass: number,
     now: number,
-    step: (open: OpenPass) => Promise<PassOutcome>,
+    step: PassStep,
   ): Promise<Decision | 'superseded'> {
     return this.locked(async () => {
       const row = this.rows.get(id)
@@ -93,6 +95,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       const rested = new Map([...this.nodes].map(([node, n]) => [node, new Map(n.rested)]))
       try {
         const outcome = await step(this.openPass(draft, now))
+        if (outcome === 'superseded') return outcome
         this.commit(draft, pass, outcome, now)
         return outcome.decision
       } catch (error) {
@@ -158,6 +161,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
       releases: [],
       endpoints: [],
       publishedOn: [],
+      volumesOn: [],
+      removesVolumes: false,
       failures: [],
       holds: [],
       conditions: [],
@@ -173,10 +178,11 @@ export class MemoryPassStore implements PassStore, DesiredState {
     })
   }
 
-  async requestDeletion(id: string): Promise<void> {
+  async requestDeletion(id: string, _now: number, removesVolumes = false): Promise<void> {
     await this.update(id, (row) => {
-      if (row.deleting) return
+      if (row.deleting && row.removesVolumes === removesVolumes) return
       row.deleting = true
+      row.removesVolumes = removesVolumes
       row.paused = false
       row.generation++
     })
@@ -209,7 +215,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     this.tombstones.delete(late.id)
     const spec = late.kind === 'application' ? { image: 'gone', placement: { node: late.node } } : { hostPort: 1 }
     await this.create({ id: late.id, kind: late.kind, project: tombstone.project, name: tombstone.name, spec }, now)
-    await this.update(late.id, (row) => void (row.deleting = true))
+    await this.update(late.id, (row) => void Object.assign(row, { deleting: true, removesVolumes: tombstone.removesVolumes }))
   }
 
   async addresses(nodeId: string): Promise<{ held: string[]; rested: string[] }> {
@@ -328,6 +334,13 @@ export class MemoryPassStore implements PassStore, DesiredState {
       case 'unpublished':
         draft.publishedOn = draft.publishedOn.filter((node) => node !== record.node)
         return null
+      case 'volumesMade':
+        draft.volumesOn.push(record.node)
+        draft.volumesOn.sort()
+        return null
+      case 'volumesGone':
+        draft.volumesOn = draft.volumesOn.filter((node) => node !== record.node)
+        return null
     }
   }
 
@@ -359,7 +372,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
 
   private commit(draft: Row, pass: number, outcome: PassOutcome, now: number): void {
     if (outcome.finalize) {
-      this.tombstones.set(draft.id, { at: now, project: draft.project, name: draft.name })
+      this.tombstones.set(draft.id, { at: now, project: draft.project, name: draft.name, removesVolumes: draft.removesVolumes })
       this.rows.delete(draft.id)
       return
     }
@@ -390,7 +403,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   }
 
   private desiredOf(row: Row): unknown {
-    const { spec, releases, endpoints, publishedOn } = copyOf({ ...row, releases: releasesReadOf(row) })
+    const { spec, releases, endpoints, publishedOn, volumesOn, removesVolumes } = copyOf({ ...row, releases: releasesReadOf(row) })
     if (row.kind === 'nginxdemo') return { spec: spec as NginxdemoSpec, node: this.placedOn(undefined) }
     const desired: ApplicationDesired = {
       spec: spec as ApplicationSpec,
@@ -401,6 +414,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
       endpoints,
       publishedOn,
       domains: [],
+      volumesOn,
+      removesVolumes,
       dnsTtlSeconds: this.options.dnsTtlSeconds,
       addressesExhausted: false,
     }
@@ -436,6 +451,7 @@ function copyOf(row: Row): Row {
     releases: row.releases.map((r) => ({ ...r })),
     endpoints: row.endpoints.map((e) => ({ ...e })),
     publishedOn: [...row.publishedOn],
+    volumesOn: [...row.volumesOn],
     failures: [...row.failures],
     holds: [...row.holds],
     conditions: [...row.conditions],

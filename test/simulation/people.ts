@@ -21,6 +21,10 @@ interface Known {
   spec: ApplicationSpec
   paused: boolean
   deleting: boolean
+  /** What people said last when they deleted it. */
+  removesVolumes: boolean
+  /** Volumes that were there when its deletion was first asked for, as `<node> <name>`; those stay unless somebody said otherwise. */
+  volumes: string[]
 }
 
 /** What people do: they change what is desired, and, where the seed has it so, use `docker` behind our back. */
@@ -74,6 +78,7 @@ export class People {
       [1, () => this.change('suspended or resumed', (spec) => ({ ...spec, suspended: !spec.suspended }))],
       [1, () => this.change('another pre-deploy command', ({ preDeploy: _, ...spec }) => ({ ...spec, ...this.random.pick(preDeploys) }))],
       [1, () => this.remove()],
+      [1, () => this.changeMind()],
       [1, () => this.pause()],
       [1, () => this.cancelRun()],
     ]
@@ -113,10 +118,11 @@ export class People {
       startupBudgetSeconds: this.random.pick([20, 60]),
       ...this.random.pick(strategies),
       ...this.random.pick(preDeploys),
+      ...(this.random.chance(0.25) ? { volumes: [{ name: 'data', path: '/data' }] } : {}),
       ...(this.random.chance(0.2) ? { dependsOn: this.living().slice(0, 1).map((a) => a.name) } : {}),
     }
     this.world.note(`people: create ${id} ${spec.image} × ${spec.replicas}`)
-    const application: Known = { id, name: `a${number}`, spec, paused: false, deleting: false }
+    const application: Known = { id, name: `a${number}`, spec, paused: false, deleting: false, removesVolumes: false, volumes: [] }
     this.known.set(id, application)
     await this.store.create({ id, kind: 'application', project: 'shop', name: application.name, spec }, this.world.clock.now())
     this.world.applications.set(id, { id, generation: 1, replicas: spec.replicas ?? 1, deleting: false, serving: false })
@@ -145,7 +151,7 @@ export class People {
       watched.generation++
       const replicas = spec.suspended ? 0 : (spec.replicas ?? 1)
       // A change by recreate has a gap, whichever of the two releases asks for it.
-      const gap = [before, spec].some((s) => s.strategy === 'recreate')
+      const gap = [before, spec].some((s) => s.strategy === 'recreate' || s.volumes !== undefined)
       if (watched.replicas === 0 || replicas === 0 || gap) watched.serving = false
       watched.replicas = replicas
     }
@@ -161,8 +167,34 @@ export class People {
     application.paused = false
     const watched = this.world.applications.get(application.id)
     if (watched) Object.assign(watched, { deleting: true, serving: false, generation: watched.generation + 1 })
-    await this.store.requestDeletion(application.id, this.world.clock.now())
-    this.world.nudgeOnce(application.id)
+    application.volumes = this.volumesOf(application.id)
+    await this.askDeletion(application, this.random.chance(0.5))
+  }
+
+  /** Deletes what is being deleted once more, with another wish for its volumes. */
+  private async changeMind(): Promise<void> {
+    const going = [...this.known.values()].filter((a) => a.deleting)
+    const application = going.length > 0 ? this.random.pick(going) : null
+    if (!application || !(await this.store.read(application.id))) return
+    const watched = this.world.applications.get(application.id)
+    if (watched) watched.generation++
+    await this.askDeletion(application, !application.removesVolumes)
+  }
+
+  private async askDeletion(application: Known, removesVolumes: boolean): Promise<void> {
+    const { id } = application
+    this.world.note(`people: the volumes of ${id} ${removesVolumes ? 'go' : 'stay'}`)
+    application.removesVolumes = removesVolumes
+    if (removesVolumes) this.world.volumesToGo.add(id)
+    await this.store.requestDeletion(id, this.world.clock.now(), removesVolumes)
+    this.world.nudgeOnce(id)
+  }
+
+  /** As `<node> <name>`. */
+  volumesOf(id: string): string[] {
+    return this.world.nodes.flatMap(({ engine }) =>
+      [...engine.volumesByName].filter(([, labels]) => labels[label.resource] === id).map(([name]) => `${engine.node} ${name}`),
+    )
   }
 
   private async pause(): Promise<void> {

@@ -195,7 +195,8 @@ class Scenario {
   private async differences(): Promise<string[]> {
     const { world, people } = this
     const wrong: string[] = []
-    for (const { id, spec, deleting } of people.known.values()) {
+    for (const { id, spec, deleting, removesVolumes, volumes } of people.known.values()) {
+      if (deleting) wrong.push(...this.ofVolumes(id, removesVolumes, volumes))
       wrong.push(...(deleting ? await this.remains(id) : await this.ofApplication(id, spec)))
     }
     if (people.hasDemo) wrong.push(...(await this.ofDemo()))
@@ -206,6 +207,13 @@ class Scenario {
     wrong.push(...(await this.ofAddresses()))
     void world
     return wrong
+  }
+
+  private ofVolumes(id: string, go: boolean, before: string[]): string[] {
+    const now = this.people.volumesOf(id)
+    if (go) return now.map((volume) => `${id} is deleted with its volumes, and there is still ${volume}`)
+    if (this.world.volumesToGo.has(id)) return []
+    return before.filter((volume) => !now.includes(volume)).map((volume) => `${id} is deleted without its volumes, and ${volume} is gone`)
   }
 
   private async remains(id: string): Promise<string[]> {

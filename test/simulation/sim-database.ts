@@ -1,4 +1,4 @@
-import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStore } from '../../src/persistence/pass-store.js'
+import type { ClaimedPass, DueResource, PassStep, PassStore } from '../../src/persistence/pass-store.js'
 import type { Decision } from '../../src/reconcile/loop.js'
 import type { SimProcess } from './sim-process.js'
 import type { VirtualClock } from './virtual-clock.js'
@@ -33,12 +33,7 @@ export class SimDatabase implements PassStore {
     return this.query(() => this.store.draft(projectId, name, spec))
   }
 
-  decide(
-    id: string,
-    pass: number,
-    now: number,
-    step: (open: OpenPass) => Promise<PassOutcome>,
-  ): Promise<Decision | 'superseded'> {
+  decide(id: string, pass: number, now: number, step: PassStep): Promise<Decision | 'superseded'> {
     return this.query(() => this.store.decide(id, pass, now, step))
   }
 

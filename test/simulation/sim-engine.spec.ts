@@ -10,7 +10,7 @@ import { VirtualClock } from './virtual-clock.js'
 engineContract('the simulation', async () => {
   const clock = new VirtualClock(Date.now())
   const random = new Random(1)
-  const witness = { asked: () => undefined, changed: () => undefined }
+  const witness = { asked: () => undefined, volumeAsked: () => undefined, changed: () => undefined }
   const engine = new SimEngine('node_1', clock, random, new Faults(calm, random), witness, () => undefined, 0)
   let running = true
   const passes = async (): Promise<void> => {
@@ -39,8 +39,7 @@ engineContract('the simulation', async () => {
       return file ? { content: file.content.toString(), mode: file.mode } : null
     },
     envOf: async (name) => engine.byName(name)?.env ?? [],
-    makeVolume: async (volume, labels) => void engine.volumes.set(volume, labels),
-    volumeLabels: async (volume) => engine.volumes.get(volume) ?? null,
+    makeVolume: async (volume, labels) => void engine.volumesByName.set(volume, labels),
     hostPaths: { folder: '/srv', device: '/dev/fuse' },
     removeNetwork: () => engine.removeNetwork(),
     dispose: async () => {

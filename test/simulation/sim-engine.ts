@@ -36,6 +36,7 @@ export interface SimContainer {
   /** `NAME=value`, secrets among them. */
   env: string[]
   devices: string[]
+  volumes: string[]
   limits: ResourceLimits
   /** By path. */
   files: Map<string, EngineFile>
@@ -74,6 +75,7 @@ export interface EngineFaults {
 /** Sees every request for a change, before its effect. */
 export interface EngineWitness {
   asked(what: 'create' | 'start' | 'stop' | 'remove' | 'unpause' | 'policy', container: SimContainer | null, name: string): void
+  volumeAsked(name: string, labels: Record<string, string> | null): void
   changed(): void
 }
 
@@ -96,7 +98,7 @@ export class SimEngine implements NodeEngine {
   /** Ports that processes outside Docker hold. */
   readonly heldPorts = new Set<number>()
   /** Labels of the volumes by name. */
-  readonly volumes = new Map<string, Record<string, string>>()
+  readonly volumesByName = new Map<string, Record<string, string>>()
   /** Folders and devices of the machine that bind mounts and devices find. */
   readonly hostPaths = new Set(['/srv', '/dev/fuse'])
   up = true
@@ -162,7 +164,7 @@ export class SimEngine implements NodeEngine {
       if (!image) throw new EngineFailure('ImageMissing', `No such image: ${spec.image}`, true)
       if (!this.network) throw new EngineFailure('NetworkMissing', 'network not found', true)
       for (const { kind, source } of spec.mounts)
-        if (kind === 'volume' && !this.volumes.has(source)) this.volumes.set(source, volumeLabels(spec, source))
+        if (kind === 'volume' && !this.volumesByName.has(source)) this.volumesByName.set(source, volumeLabels(spec, source))
       return { made: this.make(spec, image, Env) }
     })
     const id = await made
@@ -172,7 +174,7 @@ export class SimEngine implements NodeEngine {
 
   private requireMounts({ mounts, resources, labels }: ContainerSpec): void {
     for (const { kind, source } of mounts) {
-      const owner = this.volumes.get(source)
+      const owner = this.volumesByName.get(source)
       if (kind === 'volume' && owner && !belongsTo(owner, ownerOf({ labels })))
         throw new EngineFailure('VolumeForeign', `the volume ${source} is somebody else's`, false)
       if (kind === 'bind' && !this.hostPaths.has(source))
@@ -191,7 +193,8 @@ export class SimEngine implements NodeEngine {
     if (this.life !== life) return null
     const container = this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts, true)
     if (spec.labels[label.purpose] !== undefined) container.image = { ...image, behaviour: jobBehaviour(spec) }
-    Object.assign(container, { env, limits: spec.resources, devices: spec.devices.map((d) => d.source) })
+    const volumes = spec.mounts.filter((m) => m.kind === 'volume').map((m) => m.source)
+    Object.assign(container, { env, volumes, limits: spec.resources, devices: spec.devices.map((d) => d.source) })
     const exitCode = spec.env.find(([name]) => name === 'EXIT_CODE')?.[1]
     if (exitCode !== undefined)
       container.image = { ...image, behaviour: { ...image.behaviour, exitAfterMs: 1, exitCode: Number(exitCode) } }
@@ -282,6 +285,29 @@ export class SimEngine implements NodeEngine {
         nanoCpus: nanoCpus ?? container.limits.nanoCpus,
       }
       this.tell(container, 'update')
+    })
+  }
+
+  volumes(labels: Record<string, string>): Promise<string[]> {
+    const wanted = Object.entries(labels)
+    return this.call(() =>
+      [...this.volumesByName]
+        .filter(([, has]) => wanted.every(([key, value]) => has[key] === value))
+        .map(([name]) => name)
+        .sort(),
+    )
+  }
+
+  volumeLabels(name: string): Promise<Record<string, string> | null> {
+    return this.call(() => this.volumesByName.get(name) ?? null)
+  }
+
+  async removeVolume(name: string): Promise<void> {
+    this.witness.volumeAsked(name, this.volumesByName.get(name) ?? null)
+    await this.call(() => {
+      const holder = [...this.containers.values()].find((c) => c.volumes.includes(name))
+      if (holder) throw new EngineFailure('VolumeInUse', `remove ${name}: volume is in use - [${holder.id}]`, true)
+      this.volumesByName.delete(name)
     })
   }
 
@@ -587,6 +613,7 @@ export class SimEngine implements NodeEngine {
       ports,
       env: [],
       devices: [],
+      volumes: [],
       limits: { memoryBytes: null, nanoCpus: null },
       files: new Map(),
       lines: [],

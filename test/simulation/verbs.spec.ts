@@ -35,7 +35,7 @@ class Trouble {
     this.random = new Random(seed)
     const profile = { ...calm, engineRefuses: 0.1, engineLosesAnswers: 0.15, engineSlow: 0.02, slowRemoval: 0.2 }
     this.faults = new Faults(profile, this.random)
-    const witness = { asked: () => undefined, changed: () => undefined }
+    const witness = { asked: () => undefined, volumeAsked: () => undefined, changed: () => undefined }
     this.engine = new SimEngine('node_1', this.clock, this.random, this.faults, witness, (line) => this.note(line), 0)
     for (let at = 500; at < 20_000; at += this.random.between(200, 6_000)) this.clock.after(at, () => this.cut())
   }
@@ -173,6 +173,20 @@ describe('verbs on an engine that refuses, forgets to answer, and dies', () => {
       const resources = { memoryBytes: 7_000_000, nanoCpus: null }
       expect(await trouble.persist('setResources', { name: 'web', resources })).toEqual({ result: {} })
       expect(trouble.engine.byName('web')).toMatchObject({ id: before, limits: resources })
+    }
+  })
+
+  it('removeVolume -> gone for good when nothing has it, and nothing else with it', async () => {
+    for (const seed of seeds) {
+      const trouble = new Trouble(seed)
+      const mounts = [{ kind: 'volume', source: 'data', target: '/data', readOnly: false }]
+      await trouble.persist('ensureContainer', { container: spec('web', { mounts }) })
+      trouble.engine.volumesByName.set('theirs', { ...labels, [label.resource]: 'app_b' })
+      await trouble.persist('retireContainer', { name: 'web', graceSeconds: 1 })
+      expect(await trouble.persist('removeVolume', { name: 'data' })).toHaveProperty('result')
+      expect(await trouble.persist('removeVolume', { name: 'data' })).toEqual({ result: { removed: false } })
+      expect(await trouble.persist('removeVolume', { name: 'theirs' })).toEqual({ reason: 'VolumeForeign' })
+      expect([...trouble.engine.volumesByName.keys()]).toEqual(['theirs'])
     }
   })
 })

@@ -58,6 +58,8 @@ export class World {
   readonly nodes: SimNode[] = []
   /** What people know of the applications that they made. */
   readonly applications = new Map<string, WatchedApplication>()
+  /** Ids of those of which people said at least once that their volumes are to go. */
+  readonly volumesToGo = new Set<string>()
   readonly trace: string[] = []
   readonly log: string[] = []
   passes = 0
@@ -78,6 +80,7 @@ export class World {
       dnsTtlSeconds,
       gentle: gentle(profile),
       applications: () => this.applications.values(),
+      removesVolumes: (resource) => this.volumesToGo.has(resource),
     })
     this.activities = createControlActivities({
       instance,

@@ -18,7 +18,8 @@ export class FakeNode {
   readonly cancelled: string[] = []
   /** Images that are not on the node yet. */
   readonly absentImages = new Set<string>()
-  observations = 0
+  /** Which resource each observation was for. */
+  readonly observed: string[] = []
   private readonly most = new Map<string, number>()
 
   constructor(
@@ -30,7 +31,7 @@ export class FakeNode {
   activities(): NodeActivities {
     return {
       observe: (request) => {
-        this.observations++
+        this.observed.push(request.resource)
         return Promise.resolve(this.look(request))
       },
       act: async (signed, look): Promise<ActResult> => {

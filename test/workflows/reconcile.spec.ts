@@ -119,16 +119,19 @@ describe('reconcile', () => {
     await until(async () => (await workflow(id).describe()).status.name === 'RUNNING')
   })
 
-  it('a paused resource -> planned no further, observed generation stands still, goes on when resumed', async () => {
+  it('a paused resource -> nobody looks at it, planned no further, observed generation stands still, goes on when resumed', async () => {
     const id = 'app_paused'
     await plane.create(id, spec('shop/web:1'))
     await plane.nudge(id)
     await until(() => isReady(id, 1))
     await plane.db.resource.update({ where: { id }, data: { paused: true } })
     await plane.change(id, spec('shop/web:9'))
+    const looks = () => plane.node.observed.filter((resource) => resource === id).length
+    const looksBefore = looks()
     const { passNumber } = await plane.db.resource.findUniqueOrThrow({ where: { id } })
     await plane.nudge(id)
     await until(async () => (await plane.db.resource.findUniqueOrThrow({ where: { id } })).decisionPass > passNumber)
+    expect(looks()).toBe(looksBefore)
     expect((await plane.db.resource.findUniqueOrThrow({ where: { id } })).observedGeneration).toBe(1)
     expect(plane.node.worlds.get(id)?.containers.map((c) => c.imageId)).toEqual(['shop/web:1'])
     await plane.db.resource.update({ where: { id }, data: { paused: false } })

@@ -9,6 +9,7 @@ export class CaddyRefusal extends Error {}
 export class CaddyAway extends Error {}
 
 const timeoutMs = 30_000
+const awayCodes = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
 
 /** Caddy's admin interface on its unix socket. */
 export class CaddyAdmin {
@@ -29,8 +30,9 @@ export class CaddyAdmin {
     try {
       // A socket's path has at most 107 bytes; by way of the open folder it is short wherever that lies.
       const socketPath = `/proc/self/fd/${folder}/${basename(this.socket)}`
+      // A connection that is kept alive may be closed by the load that it carried.
       const headers = body === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-      const { status, text } = await send({ socketPath, method, path, headers, signal, timeout: timeoutMs }, body)
+      const { status, text } = await send({ socketPath, method, path, headers, agent: false, signal, timeout: timeoutMs }, body)
       if (status < 400) return text
       throw new CaddyRefusal(messageIn(text))
     } finally {
@@ -57,11 +59,7 @@ function send(options: object, body: string | null): Promise<{ status: number; t
     })
     asked.on('timeout', () => asked.destroy(new CaddyAway(`no answer within ${timeoutMs / 1000} s`)))
     asked.on('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'ENOENT' || error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET'
-          ? new CaddyAway(error.message, { cause: error })
-          : error,
-      ),
+      reject(awayCodes.has(error.code ?? '') ? new CaddyAway(error.message, { cause: error }) : error),
     )
     asked.end(body ?? undefined)
   })

@@ -120,10 +120,10 @@ export class DockerodeEngine implements NodeEngine {
 
   /** A missing one is made together with the container; one that is there and not its owner's is never mounted. */
   private async requireOwnVolume(name: string, spec: ContainerSpec): Promise<void> {
-    const found = await this.absentAsNull(this.client.call('read', readMs, (d) => d.getVolume(name).inspect()))
-    if (!found || belongsTo(found.Labels, ownerOf(spec))) return
-    const holder = found.Labels?.[label.resource]
-    const whose = holder ? `belongs to ${found.Labels[label.kind]} ${holder}` : 'is not from Evenkeel'
+    const labels = await this.volumeLabels(name)
+    if (!labels || belongsTo(labels, ownerOf(spec))) return
+    const holder = labels[label.resource]
+    const whose = holder ? `belongs to ${labels[label.kind]} ${holder}` : 'is not from Evenkeel'
     throw new EngineFailure('VolumeForeign', `the volume ${name} ${whose}; it is not used`, false)
   }
 
@@ -196,6 +196,20 @@ export class DockerodeEngine implements NodeEngine {
 
   async setResources(nameOrId: string, limits: ResourceLimits): Promise<void> {
     await this.change('change', changeMs, (d) => d.getContainer(nameOrId).update(limitsIn(limits)), [])
+  }
+
+  async volumes(labels: Record<string, string>): Promise<string[]> {
+    const { Volumes } = await this.client.call('read', readMs, (d) => d.listVolumes({ filters: { label: toFilter(labels) } }))
+    return (Volumes as Docker.VolumeInspectInfo[] | null)?.map((v) => v.Name).sort() ?? []
+  }
+
+  async volumeLabels(name: string): Promise<Record<string, string> | null> {
+    const found = await this.absentAsNull(this.client.call('read', readMs, (d) => d.getVolume(name).inspect()))
+    return found && ((found.Labels as Record<string, string> | null) ?? {})
+  }
+
+  async removeVolume(name: string): Promise<void> {
+    await this.change('change', removeMs, (d, abortSignal) => d.getVolume(name).remove({ abortSignal }), [404])
   }
 
   async exec(nameOrId: string, command: string[], timeoutMs: number): Promise<ExecResult> {

@@ -63,6 +63,7 @@ const rules: Rule[] = [
     reason: 'RegistryUnreachable',
     retryable: true,
   },
+  { when: /volume is in use/i, calls: ['change'], reason: 'VolumeInUse', retryable: true },
   { when: /name .* is already in use/i, calls: ['create'], reason: 'NameTaken', retryable: true },
   { when: /no such image/i, calls: ['create'], reason: 'ImageMissing', retryable: true },
   {

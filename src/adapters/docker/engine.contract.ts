@@ -26,8 +26,6 @@ export interface EngineUnderTest {
   readFile(container: string, path: string): Promise<{ content: string; mode: number } | null>
   envOf(container: string): Promise<string[]>
   makeVolume(name: string, labels: Record<string, string>): Promise<void>
-  /** Labels of a volume; null = there is none. */
-  volumeLabels(name: string): Promise<Record<string, string> | null>
   /** A folder and a device that the machine has. */
   hostPaths: { folder: string; device: string }
   dispose(): Promise<void>
@@ -261,12 +259,32 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const owned: Record<string, string> = { ...world.labels, [label.kind]: 'application', [label.resource]: 'app_a' }
       const mounts = [{ kind: 'volume' as const, source: name, target: '/data', readOnly: false }]
       const made = await create({ labels: owned, mounts })
-      const labels = await world.volumeLabels(name)
+      const labels = await engine.volumeLabels(name)
       expect(labels).toEqual({ ...owned, [label.volume]: name })
       await engine.start(made.name)
       await engine.remove(made.name, true)
-      expect(await world.volumeLabels(name)).toEqual(labels)
+      expect(await engine.volumeLabels(name)).toEqual(labels)
       await create({ labels: owned, mounts })
+    })
+
+    it('volumes -> listed by their labels; in use -> not removed, whoever has it; else removed, also twice', async () => {
+      const owned = { ...world.labels, [label.kind]: 'application', [label.resource]: 'app_b' }
+      const [used, free, other] = ['used', 'free', 'other'].map((what) => `ek-contract-${what}-${process.pid}-${++serial}`) as [
+        string,
+        string,
+        string,
+      ]
+      const made = await create({ labels: owned, mounts: [{ kind: 'volume', source: used, target: '/data', readOnly: false }] })
+      await world.makeVolume(free, owned)
+      await world.makeVolume(other, { ...owned, [label.resource]: 'app_c' })
+      expect(await engine.volumes(owned)).toEqual([free, used].sort())
+      await expect(engine.removeVolume(used)).rejects.toEqual(failure('VolumeInUse', true))
+      await engine.remove(made.name, true)
+      for (const name of [used, used, free]) await engine.removeVolume(name)
+      expect(await engine.volumes(owned)).toEqual([])
+      expect(await engine.volumeLabels(used)).toBeNull()
+      expect(await engine.volumeLabels(other)).not.toBeNull()
+      await engine.removeVolume(other)
     })
 
     it("somebody else's volume -> VolumeForeign, and no container", async () => {

@@ -29,6 +29,12 @@ export interface Engine {
   setRestartPolicy(nameOrId: string, policy: RestartPolicy): Promise<void>
   /** Changes the limits of a container in place; null leaves one as it is. */
   setResources(nameOrId: string, limits: ResourceLimits): Promise<void>
+  /** Names of all volumes that carry these labels, in their order. */
+  volumes(labels: Record<string, string>): Promise<string[]>
+  /** Labels of a volume; null when there is none. */
+  volumeLabels(name: string): Promise<Record<string, string> | null>
+  /** Removes a volume with what it holds; an absent one is success. Fails with VolumeInUse while any container has it. */
+  removeVolume(name: string): Promise<void>
   /** Lines of one container, oldest first; ends with the container unless it is only read to its present end. */
   logs(nameOrId: string, options: LogOptions, onLine: (line: LogLine) => void, signal: AbortSignal): Promise<void>
   /** The local image's id for a reference, id or digest; null when it is not there. */
@@ -150,6 +156,7 @@ export const engineFailureReasons = [
   'CommandNotFound',
   'UserNotFound',
   'VolumeForeign',
+  'VolumeInUse',
   'BindSourceMissing',
   'DeviceMissing',
   'ResourcesNotApplied',

@@ -82,14 +82,22 @@ class LogParser {
 class LineBuffer {
   private rest: Buffer | null = null
   private lastAt = ''
+  private lastEnd: Buffer | null = null
 
   constructor(
     private readonly stream: LogLine['stream'],
     private readonly onLine: (line: LogLine) => void,
   ) {}
 
-  /** One message; the time of a line is that of its first. */
+  /**
+   * One message; the time of a line is that of its first. Docker 20.10 begins its file once more when it puts it aside under a
+   * reader, and then may say its last message again: the same to the nanosecond, which two lines of a program never are. What
+   * ends no line is a piece of a longer one, and such pieces do share their time.
+   */
   addMessage(bytes: Buffer): void {
+    const endsLine = bytes.at(-1) === 10
+    if (endsLine && this.lastEnd?.equals(bytes)) return
+    this.lastEnd = endsLine ? bytes : null
     const own = this.rest ? stamp.exec(bytes.toString('latin1', 0, 64)) : null
     this.add(own ? bytes.subarray(own[0].length) : bytes)
   }

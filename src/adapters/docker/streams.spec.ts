@@ -69,6 +69,22 @@ describe('readLogLines', () => {
     }
   })
 
+  it('a message said again as its file is put aside, also across a message of the other stream -> told once', async () => {
+    const [one, two] = [frame(1, '2026-01-01T00:00:00.000000001Z one\n'), frame(1, '2026-01-01T00:00:00.000000002Z one\n')]
+    const other = frame(2, '2026-01-01T00:00:00.000000003Z other\n')
+    expect(await read(chunks(one, two, other, two, other, other))).toEqual([
+      { stream: 'stdout', at: '2026-01-01T00:00:00.000000001Z', text: 'one' },
+      { stream: 'stdout', at: '2026-01-01T00:00:00.000000002Z', text: 'one' },
+      { stream: 'stderr', at: '2026-01-01T00:00:00.000000003Z', text: 'other' },
+    ])
+  })
+
+  it('equal pieces of one long line -> all of them', async () => {
+    const piece = frame(1, '2026-01-01T00:00:00.000000001Z aaaa')
+    const [line] = await read(chunks(piece, piece, piece, frame(1, '2026-01-01T00:00:00.000000001Z a\n')))
+    expect(line?.text).toBe('aaaaaaaaaaaaa')
+  })
+
   it('a terminal -> plain text', async () => {
     expect(await read(chunks('2026-01-01T00:00:00Z one\r\n2026-01-01T00:00:01Z two'), true)).toEqual([
       { stream: 'stdout', at: '2026-01-01T00:00:00Z', text: 'one' },

@@ -4,7 +4,13 @@ import { readReleaseOrigin, type ReleaseOrigin } from '../../persistence/applica
 import { hostPortText, templateFields, type ApplicationSpec } from '../../reconcile/application/spec.js'
 import { domainKey } from '../../reconcile/ingress/domain.js'
 import { nameSchema } from '../../reconcile/name.js'
-import { expectedGenerationArgument, idArgument, idempotencyKeyArgument } from '../graphql/arguments.js'
+import {
+  ChangeArgs,
+  expectedGenerationArgument,
+  idArgument,
+  idempotencyKeyArgument,
+  RepeatableChangeArgs,
+} from '../graphql/arguments.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { invalidErrors } from '../graphql/user-error.js'
 import { ApplicationWriter, type NewSpec } from './application-writer.service.js'
@@ -21,31 +27,15 @@ export class ApplicationActionResolver {
     description:
       'New containers of the same settings, as a release of its own and by the strategy. What a tag means is asked again, as for every release: an image that must not change is named by its digest.',
   })
-  applicationRestart(
-    @Args('id', idArgument) id: string,
-    @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: Maybe<number>,
-    @Args('idempotencyKey', idempotencyKeyArgument) key: Maybe<string>,
-    @Context() context: GraphqlContext,
-  ): Promise<ApplicationPayload> {
-    return this.writer.change(
-      { operation: 'applicationRestart', id, expectedGeneration, key, argument: 'id', change: again },
-      context,
-    )
+  applicationRestart(@Args() args: RepeatableChangeArgs, @Context() context: GraphqlContext): Promise<ApplicationPayload> {
+    return this.changeAs('applicationRestart', args, again, context)
   }
 
   @Mutation(() => ApplicationPayload, {
     description: 'A new release of the same settings with what the tag means now, also when that has not changed.',
   })
-  applicationRedeploy(
-    @Args('id', idArgument) id: string,
-    @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: Maybe<number>,
-    @Args('idempotencyKey', idempotencyKeyArgument) key: Maybe<string>,
-    @Context() context: GraphqlContext,
-  ): Promise<ApplicationPayload> {
-    return this.writer.change(
-      { operation: 'applicationRedeploy', id, expectedGeneration, key, argument: 'id', change: again },
-      context,
-    )
+  applicationRedeploy(@Args() args: RepeatableChangeArgs, @Context() context: GraphqlContext): Promise<ApplicationPayload> {
+    return this.changeAs('applicationRedeploy', args, again, context)
   }
 
   @Mutation(() => ApplicationPayload, { description: 'Changes how many replicas should run. The others go on running.' })
@@ -62,23 +52,13 @@ export class ApplicationActionResolver {
   @Mutation(() => ApplicationPayload, {
     description: 'Lets nothing of it run, and keeps everything else: settings, releases, volumes, its name and its host ports.',
   })
-  applicationSuspend(
-    @Args('id', idArgument) id: string,
-    @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: Maybe<number>,
-    @Context() context: GraphqlContext,
-  ): Promise<ApplicationPayload> {
-    const change: NewSpec = (spec) => ({ spec: { ...spec, suspended: true } })
-    return this.writer.change({ operation: 'applicationSuspend', id, expectedGeneration, argument: 'id', change }, context)
+  applicationSuspend(@Args() args: ChangeArgs, @Context() context: GraphqlContext): Promise<ApplicationPayload> {
+    return this.changeAs('applicationSuspend', args, (spec) => ({ spec: { ...spec, suspended: true } }), context)
   }
 
   @Mutation(() => ApplicationPayload, { description: 'Lets a suspended application run again.' })
-  applicationResume(
-    @Args('id', idArgument) id: string,
-    @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: Maybe<number>,
-    @Context() context: GraphqlContext,
-  ): Promise<ApplicationPayload> {
-    const change: NewSpec = ({ suspended: _, ...spec }) => ({ spec })
-    return this.writer.change({ operation: 'applicationResume', id, expectedGeneration, argument: 'id', change }, context)
+  applicationResume(@Args() args: ChangeArgs, @Context() context: GraphqlContext): Promise<ApplicationPayload> {
+    return this.changeAs('applicationResume', args, ({ suspended: _, ...spec }) => ({ spec }), context)
   }
 
   @Mutation(() => ApplicationPayload, {
@@ -141,6 +121,15 @@ export class ApplicationActionResolver {
     )
     if (made.userErrors.length > 0) return refused(made.userErrors.map(onOwnArgument))
     return { ...made, leftOut }
+  }
+
+  private changeAs(
+    operation: string,
+    { id, expectedGeneration, idempotencyKey: key }: RepeatableChangeArgs,
+    change: NewSpec,
+    context: GraphqlContext,
+  ): Promise<ApplicationPayload> {
+    return this.writer.change({ operation, id, expectedGeneration, key, argument: 'id', change }, context)
   }
 }
 

@@ -31,14 +31,14 @@ export async function checkCreate(input: ApplicationCreateInput): Promise<{
   return { spec: spec.data ?? null, errors }
 }
 
-/** A token with `deploy` alone may bring a new image and nothing else. */
+/** A token with `deploy` alone may bring a new image and nothing else. Paths are those of the spec. */
 export function imageOnlyErrors(patch: object, actor: Actor): ApplicationError[] {
   if (may(actor, 'write')) return []
   return Object.entries(patch)
     .filter(([field, value]) => field !== 'image' && value !== undefined)
     .map(([field]) => ({
-      field: ['input', field],
-      message: 'this token may change the image only; this field needs the ability write',
+      field: [field],
+      message: 'this field needs the ability write; with deploy alone a token may change the image only',
       code: 'ABILITY_MISSING',
     }))
 }
@@ -89,6 +89,19 @@ export function conflictErrors(conflicts: readonly ClaimConflict[]): Application
         }
     }
   })
+}
+
+/** Who keeps an application from being deleted, and what to do. */
+export function dependantErrors(dependants: readonly { id: string; name: string }[]): ApplicationError[] {
+  if (dependants.length === 0) return []
+  const who = dependants.map(({ id, name }) => `${name} (${id})`).join(', ')
+  return [
+    {
+      field: ['id'],
+      message: `needed by ${who}: take it out of dependsOn there, or delete them first`,
+      code: 'HAS_DEPENDANTS',
+    },
+  ]
 }
 
 /** Arguments that hold fields of a spec. */

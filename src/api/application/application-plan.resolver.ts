@@ -1,27 +1,27 @@
 import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Query, Resolver } from '@nestjs/graphql'
 import { GraphQLError } from 'graphql'
-import type { ResourceRow } from '../../persistence/resource.repository.js'
-import { applicationSpecSchema, type ApplicationSpec } from '../../reconcile/application/spec.js'
+import type { ApplicationSpec } from '../../reconcile/application/spec.js'
 import { withoutHashes } from '../../reconcile/ingress/without-hashes.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
-import { hashPasswords } from '../domain/passwords.js'
 import type { GraphqlContext } from '../graphql/context.js'
-import { invalidErrors } from '../graphql/user-error.js'
-import { checkCreate, onArgument, type ApplicationError } from './application-checks.js'
+import { checkCreate, type ApplicationError } from './application-checks.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
+import { ApplicationWriter, type PlannedChange } from './application-writer.service.js'
 import { ApplicationPlanPayload } from './application.payload.js'
-import { patchOf } from './application.resolver.js'
-import { referenceErrors } from './reference-errors.js'
+import { askedUpdate } from './asked-update.js'
 import { PreviewUnavailable, type PreviewRequest, type PreviewResult } from './preview.port.js'
 
 @Resolver()
 export class ApplicationPlanResolver {
-  constructor(@Inject(API_OPTIONS) private readonly options: ApiOptions) {}
+  constructor(
+    @Inject(ApplicationWriter) private readonly writer: ApplicationWriter,
+    @Inject(API_OPTIONS) private readonly options: ApiOptions,
+  ) {}
 
   @Query(() => ApplicationPlanPayload, {
     description:
-      'What would follow, step by step, from what is there now: for an application as it is desired (`id`), as a change would make it (`id` and `changes`), or for a new one (`input`). Writes nothing.',
+      'What would follow, step by step, from what is there now: for an application as it is desired (`id`), as a change would make it (`id` and `changes`), or for a new one (`input`). A change is checked as its mutation would check it for this token, with the same userErrors. Writes nothing.',
   })
   async applicationPlan(
     @Args('id', { type: () => ID, nullable: true, description: 'An application that exists.' }) id: string | null | undefined,
@@ -41,12 +41,37 @@ export class ApplicationPlanResolver {
   ): Promise<ApplicationPlanPayload> {
     if ((id === null || id === undefined) === (input === null || input === undefined) || (changes && !id))
       return refused([{ field: null, message: 'give either `id` (with `changes` or without) or `input`', code: 'INVALID' }])
-    const asked = input ? await newOne(input, context) : await existing(id ?? '', changes, context)
+    const asked = input ? await this.newOne(input, context) : await this.existing(id ?? '', changes, context)
     if ('errors' in asked) return refused(asked.errors)
-    const { projectId, spec } = asked.request
-    const unknown = input || changes ? await referenceErrors(this.options.database, projectId, spec) : []
-    if (unknown.length > 0) return refused(onArgument(input ? 'input' : 'changes', unknown))
     return { plan: await this.preview(asked.request), userErrors: [] }
+  }
+
+  private async newOne(input: ApplicationCreateInput, context: GraphqlContext): Promise<Asked> {
+    const { projectId, name } = input
+    const { spec, errors } = await checkCreate(input)
+    if (errors.length > 0 || !spec) return { errors }
+    const unfit = await this.writer.planCreate(
+      { operation: 'applicationCreate', projectId, name, spec, argument: 'input' },
+      context,
+    )
+    if (unfit.length > 0) return { errors: unfit }
+    return { request: await requestFor({ resourceId: null, projectId, name, spec }, context) }
+  }
+
+  private async existing(
+    id: string,
+    changes: ApplicationUpdateInput | null | undefined,
+    context: GraphqlContext,
+  ): Promise<Asked> {
+    const made = changes ? await this.changed(id, changes, context) : await asItStands(id, context)
+    if ('errors' in made) return made
+    const { row, spec } = made
+    return { request: await requestFor({ resourceId: id, projectId: row.projectId, name: row.name, spec }, context) }
+  }
+
+  private async changed(id: string, changes: ApplicationUpdateInput, context: GraphqlContext) {
+    const asked = await askedUpdate(id, changes, 'changes')
+    return 'errors' in asked ? asked : this.writer.planChange(asked, context)
   }
 
   private async preview(request: PreviewRequest): Promise<PreviewResult> {
@@ -61,48 +86,17 @@ export class ApplicationPlanResolver {
   }
 }
 
-type Asked = { request: PreviewRequest & { spec: ApplicationSpec } } | { errors: ApplicationError[] }
+type Asked = { request: PreviewRequest } | { errors: ApplicationError[] }
 
-async function newOne(input: ApplicationCreateInput, { loaders }: GraphqlContext): Promise<Asked> {
-  const { spec, errors } = await checkCreate(input)
-  const project = await loaders.project.load(input.projectId)
-  const all: ApplicationError[] = [...errors]
-  if (!project)
-    all.push({ field: ['input', 'projectId'], message: `there is no project ${input.projectId}`, code: 'PROJECT_NOT_FOUND' })
-  if (all.length > 0 || !spec || !project) return { errors: all }
-  return { request: { resourceId: null, projectId: project.id, project: project.name, name: input.name, spec } }
+async function asItStands(id: string, { loaders }: GraphqlContext): Promise<PlannedChange | { errors: ApplicationError[] }> {
+  const row = await loaders.resource.load(id)
+  if (row?.kind === 'application') return { row, spec: row.spec as ApplicationSpec }
+  return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
 }
 
-async function existing(
-  id: string,
-  changes: ApplicationUpdateInput | null | undefined,
-  { loaders }: GraphqlContext,
-): Promise<Asked> {
-  const row: ResourceRow | null = await loaders.resource.load(id)
-  if (row?.kind !== 'application')
-    return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
-  const { name, ...patch } = changes ?? {}
-  const hashed = await hashPasswords(patch, ['changes'])
-  if (hashed.errors.length > 0) return { errors: hashed.errors }
-  const changed = patchOf(name, hashed.input)(row.spec, row)
-  if ('refused' in changed) return { errors: changed.refused.map(inChanges) }
-  const spec = applicationSpecSchema.safeParse(changed.spec)
-  if (!spec.success) return { errors: invalidErrors(spec.error, ['changes']) }
-  const project = await loaders.project.load(row.projectId)
-  return {
-    request: {
-      resourceId: id,
-      projectId: row.projectId,
-      project: project?.name ?? '',
-      name: row.name,
-      spec: spec.data,
-    },
-  }
-}
-
-/** Errors name the argument of applicationUpdate; here it is called otherwise. */
-function inChanges(error: ApplicationError): ApplicationError {
-  return { ...error, field: error.field && ['changes', ...error.field.slice(1)] }
+async function requestFor(subject: Omit<PreviewRequest, 'project'>, { loaders }: GraphqlContext): Promise<PreviewRequest> {
+  const project = await loaders.project.load(subject.projectId)
+  return { ...subject, project: project?.name ?? '' }
 }
 
 function refused(userErrors: ApplicationError[]): ApplicationPlanPayload {

@@ -19,6 +19,7 @@ export const applicationCodes = {
   DOMAIN_TAKEN: sharedCodes.DOMAIN_TAKEN,
   DEPENDENCY_NOT_FOUND: 'It would depend on an application that the project does not have.',
   DEPENDENCY_CYCLE: 'It would wait for itself.',
+  HAS_DEPENDANTS: 'Other applications name it in dependsOn, and are not being deleted.',
   RELEASE_NOT_FOUND: 'The application has no release with this number.',
   IDEMPOTENCY_KEY_REUSED: sharedCodes.IDEMPOTENCY_KEY_REUSED,
   IDEMPOTENCY_RESULT_GONE: sharedCodes.IDEMPOTENCY_RESULT_GONE,
@@ -93,7 +94,10 @@ export class ApplicationPlan {
   @Field(() => Boolean, { description: 'False when planning found no end.' })
   converges!: boolean
 
-  @Field(() => [String], { description: 'What the plan could not know, e.g. a node that did not answer.' })
+  @Field(() => [String], {
+    description:
+      'What a person has to know of it: a node that did not answer, a strategy that cannot be kept, data that does not follow to another node.',
+  })
   notes!: string[]
 }
 

@@ -1,21 +1,20 @@
 import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Mutation, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import type { EndpointRow } from '../../persistence/application.repository.js'
-import { ResourceRepository, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
+import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
 import { applicationDefaults, type ApplicationSpec } from '../../reconcile/application/spec.js'
-import { nameSchema } from '../../reconcile/name.js'
 import { expectedGenerationArgument, idArgument, idempotencyKeyArgument } from '../graphql/arguments.js'
-import { hashPasswords, withKeptHashes, withoutPasswords } from '../domain/passwords.js'
+import { withoutPasswords } from '../domain/passwords.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { decodeCursor, nameCursor, numberCursor } from '../graphql/cursor.js'
-import { merged } from '../graphql/patch.js'
 import { keyErrors } from '../graphql/write-context.js'
-import { checkCreate, imageOnlyErrors, type ApplicationError } from './application-checks.js'
+import { checkCreate, type ApplicationError } from './application-checks.js'
 import { ApplicationCreateInput, ApplicationUpdateInput } from './application-spec.input.js'
 import { ApplicationWriter } from './application-writer.service.js'
 import { Application, ApplicationConnection, Endpoint, Release, ReleaseConnection, Replicas } from './application.model.js'
 import { ApplicationPayload } from './application.payload.js'
+import { askedUpdate } from './asked-update.js'
 
 const kind = 'application'
 
@@ -53,7 +52,6 @@ export class ApplicationResolver {
   ): Promise<ApplicationPayload> {
     const { spec, errors } = await checkCreate(input)
     const userErrors: ApplicationError[] = [...keyErrors(key), ...errors]
-    if (spec) userErrors.push(...(await this.placementErrors(spec)))
     if (userErrors.length > 0 || !spec) return { application: null, userErrors }
     const { projectId, name } = input
     const asked = { operation: 'applicationCreate', projectId, name, spec, key, argument: 'input' }
@@ -69,28 +67,31 @@ export class ApplicationResolver {
     @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: number | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    const { name, ...patch } = input
-    const abilityErrors = imageOnlyErrors(patch, context.actor)
-    if (abilityErrors.length > 0) return { application: null, userErrors: abilityErrors }
-    const hashed = await hashPasswords(patch, ['input'])
-    if (hashed.errors.length > 0) return { application: null, userErrors: hashed.errors }
-    const change = patchOf(name, hashed.input)
-    return this.writer.change({ operation: 'applicationUpdate', id, expectedGeneration, argument: 'input', change }, context)
+    const asked = await askedUpdate(id, input, 'input', expectedGeneration)
+    return 'errors' in asked ? { application: null, userErrors: asked.errors } : this.writer.change(asked, context)
   }
 
   @Mutation(() => ApplicationPayload, {
-    description: 'Asks for its deletion: containers, addresses and records go, step by step, as its conditions tell.',
+    description:
+      'Asks for its deletion: containers, addresses and records go, step by step, as its conditions tell. Refused while others depend on it. Its volumes stay, unless `removeVolumes` says otherwise.',
   })
   async applicationDelete(
     @Args('id', idArgument) id: string,
     @Args('expectedGeneration', expectedGenerationArgument) expectedGeneration: number | null | undefined,
+    @Args('removeVolumes', {
+      type: () => Boolean,
+      nullable: true,
+      description:
+        'Removes its volumes with what they hold, on every node where it has any, as soon as its containers are gone. Not given: as an earlier call said, or else they stay. May be said anew as long as the deletion is not over.',
+    })
+    removesVolumes: boolean | null | undefined,
     @Context() context: GraphqlContext,
   ): Promise<ApplicationPayload> {
-    return this.writer.delete(id, expectedGeneration, context)
+    return this.writer.delete({ id, expectedGeneration, removesVolumes }, context)
   }
 
   @ResolveField(() => Replicas, { description: 'How many replicas there are.' })
-  async replicas(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext): Promise<Replicas> {
+  async replicas(row: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<Replicas> {
     const endpoints = await loaders.endpoints.load(row.id)
     return {
       desired: row.deletionRequestedAt ? 0 : ((row.spec as ApplicationSpec).replicas ?? applicationDefaults.replicas),
@@ -99,7 +100,7 @@ export class ApplicationResolver {
   }
 
   @ResolveField(() => [Endpoint], { description: 'Its replicas and their addresses, old releases first.' })
-  endpoints(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext) {
+  endpoints(row: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.endpoints.load(row.id)
   }
 
@@ -107,7 +108,7 @@ export class ApplicationResolver {
     nullable: true,
     description: 'The newest release that served and was not given up; null before the first one.',
   })
-  servingRelease(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext) {
+  servingRelease(row: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.servingRelease.load(row.id)
   }
 
@@ -116,37 +117,12 @@ export class ApplicationResolver {
     const page = await loaders.releases({ first: pageSize(args), after: decodeCursor(numberCursor, args.after) }).load(row.id)
     return toConnection(page, args, (r) => String(r.number))
   }
-
-  private async placementErrors({ placement }: Pick<ApplicationSpec, 'placement'>): Promise<ApplicationError[]> {
-    if (!placement || !nameSchema.safeParse(placement.node).success) return [] // the spec's schema says what is wrong
-    const { rows } = await this.resources.list({ kind: 'node', name: placement.node }, { first: 1, after: null })
-    if (rows.length > 0) return []
-    return [{ field: ['input', 'placement', 'node'], message: `there is no node «${placement.node}»`, code: 'NODE_NOT_FOUND' }]
-  }
 }
 
 @Resolver(() => Endpoint)
 export class EndpointResolver {
   @ResolveField(() => ID, { description: 'Id of the node that it runs on.' })
-  nodeId(@Parent() endpoint: EndpointRow): string {
+  nodeId(endpoint: EndpointRow): string {
     return endpoint.node
-  }
-}
-
-/** An update as a change of a spec: merged, because what it does not name stays. */
-export function patchOf(name: string | null | undefined, patch: Omit<ApplicationUpdateInput, 'name'>) {
-  return (current: unknown, row: ResourceRow): SpecChange<ApplicationError[]> => {
-    if (name !== undefined && name !== row.name)
-      return {
-        refused: [
-          {
-            field: ['input', 'name'],
-            message: `a name does not change: this one stays «${row.name}»; create another application instead`,
-            code: 'NAME_IMMUTABLE',
-          },
-        ],
-      }
-    const kept = withKeptHashes(patch, (current as ApplicationSpec).domains ?? [], ['input'])
-    return kept.errors.length > 0 ? { refused: kept.errors } : { spec: merged(current, kept.input) as object }
   }
 }

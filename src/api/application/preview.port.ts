@@ -21,7 +21,7 @@ export interface PreviewResult {
   steps: PreviewStep[]
   /** False when planning did not come to an end within its limit. */
   converges: boolean
-  /** What the plan could not know, e.g. a node that did not answer. */
+  /** What a person has to know of it, e.g. that a node did not answer, or that data does not follow to another node. */
   notes: string[]
 }
 

@@ -1,4 +1,4 @@
-import { Args, Context, Int, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
+import { Args, Context, Int, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import type { ReleaseRow } from '../../persistence/application.repository.js'
 import type { ApplicationSpec } from '../../reconcile/application/spec.js'
 import { may } from '../auth/actor.js'
@@ -32,7 +32,7 @@ export class ReleaseResolver {
   }
 
   @ResolveField(() => Verdict, { nullable: true, description: 'Why it was given up; null for one that was not.' })
-  verdict(@Parent() { verdictReason, verdictMessage }: ReleaseRow): Verdict | null {
+  verdict({ verdictReason, verdictMessage }: ReleaseRow): Verdict | null {
     return verdictReason === null ? null : { reason: verdictReason, message: verdictMessage ?? '' }
   }
 
@@ -40,13 +40,13 @@ export class ReleaseResolver {
     nullable: true,
     description: 'The last lines of what made it fail; null where none were kept.',
   })
-  async verdictLog(@Parent() { verdictLog }: ReleaseRow, @Context() { loaders }: GraphqlContext): Promise<ReleaseLog | null> {
+  async verdictLog({ verdictLog }: ReleaseRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<ReleaseLog | null> {
     const artifact = verdictLog === null ? null : await loaders.artifact.load(verdictLog)
     return artifact && { lines: linesOf(artifact.content) }
   }
 
   @ResolveField(() => ReleaseTemplate, { description: 'The settings that it froze.' })
-  async template(@Parent() release: ReleaseRow, @Context() { loaders }: GraphqlContext) {
+  async template(release: ReleaseRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return (await loaders.releaseTemplate.load(release))?.template
   }
 
@@ -54,12 +54,12 @@ export class ReleaseResolver {
     nullable: true,
     description: 'Id of the token that asked for its generation; null when nobody knows.',
   })
-  async actor(@Parent() release: ReleaseRow, @Context() { loaders }: GraphqlContext): Promise<string | null> {
+  async actor(release: ReleaseRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<string | null> {
     return (await loaders.releaseActor.load(release))?.actor ?? null
   }
 
   @ResolveField(() => String, { nullable: true, description: "That token's name; null when no token asked." })
-  async actorName(@Parent() release: ReleaseRow, @Context() { loaders }: GraphqlContext): Promise<string | null> {
+  async actorName(release: ReleaseRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<string | null> {
     const asked = await loaders.releaseActor.load(release)
     return asked && ((await loaders.token.load(asked.actor))?.name ?? null)
   }
@@ -74,12 +74,12 @@ export class ApplicationFileResolver {
     nullable: true,
     description: 'Its text, for tokens with the ability write; null for all others, and for a secret.',
   })
-  content(@Parent() { content }: File, @Context() { actor }: GraphqlContext): string | null {
+  content({ content }: File, _noArguments: unknown, { actor }: GraphqlContext): string | null {
     return may(actor, 'write') ? (content ?? null) : null
   }
 
   @ResolveField(() => Int, { nullable: true, description: 'Length of its text in bytes; null for a secret.' })
-  contentBytes(@Parent() { content }: File): number | null {
+  contentBytes({ content }: File): number | null {
     return content === undefined ? null : Buffer.byteLength(content)
   }
 }

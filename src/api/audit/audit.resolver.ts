@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
+import { Args, ID, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import { AuditRepository, type AuditRow } from '../../persistence/audit.repository.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
@@ -24,22 +24,22 @@ export class AuditResolver {
   }
 
   @ResolveField(() => ID, { description: 'Its number; later ones are higher.' })
-  id(@Parent() { id }: AuditRow): string {
+  id({ id }: AuditRow): string {
     return String(id)
   }
 
   @ResolveField(() => String, { nullable: true, description: "The token's name; null when no token asked." })
-  async actorName(@Parent() { actor }: AuditRow, @Context() { loaders }: GraphqlContext): Promise<string | null> {
+  async actorName({ actor }: AuditRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<string | null> {
     return (await loaders.token.load(actor))?.name ?? null
   }
 
   @ResolveField(() => String, { nullable: true, description: 'What was desired before, as JSON.' })
-  before(@Parent() { before }: AuditRow): string | null {
+  before({ before }: AuditRow): string | null {
     return before === null ? null : JSON.stringify(before)
   }
 
   @ResolveField(() => String, { nullable: true, description: 'What is desired since, as JSON.' })
-  after(@Parent() { after }: AuditRow): string | null {
+  after({ after }: AuditRow): string | null {
     return after === null ? null : JSON.stringify(after)
   }
 }

@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common'
-import { Args, ID, Parent, Query, ResolveField, Resolver, Subscription } from '@nestjs/graphql'
+import { Args, ID, Query, ResolveField, Resolver, Subscription } from '@nestjs/graphql'
 import { EventRepository, type EventFilter, type EventRow } from '../../persistence/event.repository.js'
 import { ChangeFeed, expanded, type Told } from '../change/change-feed.service.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
@@ -57,7 +57,7 @@ export class EventResolver {
   }
 
   @ResolveField(() => ID, { description: 'Its number; later events have higher ones.' })
-  id(@Parent() { id }: EventRow): string {
+  id({ id }: EventRow): string {
     return String(id)
   }
 }

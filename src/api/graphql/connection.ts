@@ -71,17 +71,21 @@ export function connectionOf<Node>(node: Type<Node>, name: string): Type<Connect
   return ConnectionType
 }
 
-/** A page of rows as a connection; `keyOf` gives what a row's cursor holds. */
+/** A page of rows as a connection; `keyOf` gives what a row's cursor holds. Cursors are made for those who ask for them. */
 export function toConnection<Row>({ rows, hasMore }: Page<Row>, args: PageArgs, keyOf: (row: Row) => unknown): Connection<Row> {
-  const edges = rows.map((node) => ({ cursor: encodeCursor(keyOf(node)), node }))
+  const cursorOf = (row: Row | undefined) => (row === undefined ? null : encodeCursor(keyOf(row)))
   return {
-    edges,
     nodes: rows,
-    pageInfo: {
-      hasNextPage: hasMore,
-      hasPreviousPage: args.after !== null && args.after !== undefined,
-      startCursor: edges[0]?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
+    get edges() {
+      return rows.map((node) => ({ cursor: encodeCursor(keyOf(node)), node }))
+    },
+    get pageInfo() {
+      return {
+        hasNextPage: hasMore,
+        hasPreviousPage: args.after !== null && args.after !== undefined,
+        startCursor: cursorOf(rows[0]),
+        endCursor: cursorOf(rows.at(-1)),
+      }
     },
   }
 }

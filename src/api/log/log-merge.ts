@@ -48,6 +48,8 @@ const noticesMost = 100
 export class LogMerge {
   readonly sources = new Set<LogSource>()
   private readonly notices: Notice[] = []
+  /** What is to be told behind the last line of a source. */
+  private readonly ends = new Map<LogSource, Notice>()
   private tail: { lines: SourceLine[]; characters: number; cut: boolean } | null
   private ready: SourceLine[] = []
   private readonly position: LogPosition
@@ -62,9 +64,14 @@ export class LogMerge {
     if (this.notices.length > noticesMost) this.notices.shift()
   }
 
+  noticeBehind(source: LogSource, notice: Notice): void {
+    this.ends.set(source, notice)
+  }
+
   /** What can be told now; else after how many milliseconds to look again (null = when something changes). */
   next(): { event: LogEvent } | { waitMs: number | null } {
     this.tellDropped()
+    this.tellEnds()
     const notice = this.notices.shift()
     if (notice) return { event: new TellableEvent([], notice, this.cursorBehind()) }
     const { lines, waitMs } = this.tail ? this.tailed() : this.gathered()
@@ -74,7 +81,7 @@ export class LogMerge {
   }
 
   get empty(): boolean {
-    return this.tail === null && this.ready.length === 0 && this.notices.length === 0 && ![...this.sources].some((s) => s.head)
+    return this.tail === null && this.ready.length === 0 && this.notices.length === 0 && this.ends.size === 0 && ![...this.sources].some((s) => s.head)
   }
 
   private tellDropped(): void {
@@ -84,6 +91,15 @@ export class LogMerge {
       const message = `dropped ${source.dropped} lines, because they were not read fast enough`
       this.notice({ reason: 'DROPPED', message, release, replica, nodeId })
       source.dropped = 0
+    }
+  }
+
+  private tellEnds(): void {
+    if (this.tail) return
+    for (const [source, notice] of this.ends) {
+      if (source.head || this.ready.some((line) => line.source === source)) continue
+      this.ends.delete(source)
+      this.notice(notice)
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Told } from '../change/change-feed.service.js'
-import { LogMerge, keyOf, type LogEvent, type NoticeReason } from './log-merge.js'
+import { LogMerge, keyOf, type LogEvent, type Notice, type NoticeReason } from './log-merge.js'
 import { nothingRead, type LogPosition, type ReplicaPosition } from './log-position.js'
 import { LogSource, type Replica, type SourceOptions } from './log-source.js'
 
@@ -132,18 +132,19 @@ export class LogReader implements AsyncIterableIterator<LogEvent> {
     this.sources.delete(keyOf(replica))
     this.behindSince.delete(source)
     if (this.options.follow && !this.ended)
-      this.tell('REPLICA_ENDED', `replica ${replica.replica} of release ${replica.release} has ended`, replica)
+      this.merge.noticeBehind(source, noticeOf('REPLICA_ENDED', `replica ${replica.replica} of release ${replica.release} has ended`, replica))
     this.changed()
   }
 
-  private tell(reason: NoticeReason, message: string, { release, replica, nodeId }: Replica): void {
-    this.merge.notice({ reason, message, release, replica, nodeId })
+  private tell(reason: NoticeReason, message: string, replica: Replica): void {
+    this.merge.notice(noticeOf(reason, message, replica))
     this.changed()
   }
 
   private shedForSlow(): void {
     const now = Date.now()
     for (const source of this.sources.values()) {
+      if (source.perhapsStuck) source.fallBack()
       if (!source.behind) {
         this.behindSince.delete(source)
         continue
@@ -168,4 +169,8 @@ export class LogReader implements AsyncIterableIterator<LogEvent> {
     })
     clearTimeout(timer)
   }
+}
+
+function noticeOf(reason: NoticeReason, message: string, { release, replica, nodeId }: Replica): Notice {
+  return { reason, message, release, replica, nodeId }
 }

@@ -45,6 +45,9 @@ const awayPollMs = 250
 /** What was written while the log was read is read in the same way, unless it is little or there is no end to it. */
 const littleLines = 2_000
 const catchUpMost = 5
+/** So much may have made the engine put a file aside; who then hears nothing for so long is not sure that nothing is said. */
+const muchCharacters = 1024 * 1024
+const silenceMs = 2_000
 /** When its replica is gone, its log has ended, or ends by then. */
 const leaveMs = 10_000
 
@@ -70,6 +73,8 @@ export class LogSource {
   private agentAway = false
   private failing = false
   private fellBack = false
+  /** Characters of this reading, and when the last ones came. */
+  private heard = { characters: 0, at: 0 }
 
   constructor(private readonly options: SourceOptions) {
     this.tail = options.position ? null : options.tail
@@ -125,6 +130,14 @@ export class LogSource {
   /** Whether its reader, who had come up to what is written, has left it half full or more since. */
   get behind(): boolean {
     return (this.state === 'live' || this.fellBack) && this.chunks.length >= windowChunks / 2
+  }
+
+  /**
+   * It was told much and now is told nothing. A reader that follows may be left behind by Docker 20.10 at the end of a file
+   * that was put aside, and hears no more until the next one is.
+   */
+  get perhapsStuck(): boolean {
+    return this.state === 'live' && this.heard.characters >= muchCharacters && Date.now() - this.heard.at >= silenceMs
   }
 
   /**
@@ -197,6 +210,7 @@ export class LogSource {
     if (this.agentAway)
       this.options.told({ reason: 'NODE_BACK', message: `the agent of node ${this.replica.nodeId} is connected again` })
     this.agentAway = false
+    this.heard = { characters: 0, at: Date.now() }
     if (follow) this.fellBack = false
     if (follow) this.become('live')
     else if (this.state === 'away') this.become('catchingUp')
@@ -239,10 +253,12 @@ export class LogSource {
     if (!parsed.success || this.stopping.signal.aborted) return (call.cancel(), 0)
     const lines: SourceLine[] = []
     const arrivedAt = Date.now()
+    this.heard.at = arrivedAt
     let fresh = 0
     for (const [index, at, text] of parsed.data) {
       const stream = logStreams[index]
       if (this.tail !== null) this.leaveOutBefore(at)
+      this.heard.characters += text.length
       if (seen.has(stream, at)) continue
       fresh++
       const count = advance(this.read[stream], at)

@@ -5,6 +5,7 @@ import { NodeRepository } from '../../persistence/node.repository.js'
 import { ResourceRepository } from '../../persistence/resource.repository.js'
 import { AgentsGateway } from '../agents/agents.gateway.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import { Logs } from '../log/log.service.js'
 
 /** What this process counts, and what PostgreSQL says at the moment of a scrape. */
 @Injectable()
@@ -30,6 +31,7 @@ export class Metrics {
     @Inject(ResourceRepository) resources: ResourceRepository,
     @Inject(NodeRepository) nodes: NodeRepository,
     @Inject(AgentsGateway) agents: AgentsGateway,
+    @Inject(Logs) logs: Logs,
     @Inject(API_OPTIONS) { clock }: ApiOptions,
   ) {
     const registers = [this.registry]
@@ -63,6 +65,23 @@ export class Metrics {
       registers,
       collect() {
         this.set(agents.connectedNodes().length)
+      },
+    })
+    new Gauge({
+      name: 'evenkeel_log_readers',
+      help: 'Logs of applications that are being read through this process.',
+      registers,
+      collect() {
+        this.set(logs.openReaders)
+      },
+    })
+    new Counter({
+      name: 'evenkeel_log_lines_dropped_total',
+      help: 'Lines that readers of logs did not get because they read too slowly.',
+      registers,
+      collect() {
+        this.reset()
+        this.inc(logs.droppedLines)
       },
     })
   }

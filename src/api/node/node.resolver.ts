@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
+import { Args, Context, ID, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import type { GraphqlContext } from '../graphql/context.js'
@@ -25,7 +25,7 @@ export class NodeResolver {
   }
 
   @ResolveField(() => NodeStatus, { nullable: true, description: 'What it told of itself; null before its agent connected.' })
-  async status(@Parent() { id }: ResourceRow, @Context() { loaders }: GraphqlContext): Promise<NodeStatus | null> {
+  async status({ id }: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<NodeStatus | null> {
     const status = await loaders.nodeStatus.load(id)
     if (!status) return null
     const { memoryBytes, diskTotalBytes, diskFreeBytes, ...rest } = status

@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Mutation, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
+import { Args, Context, ID, Mutation, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import type { Transaction } from '../../persistence/database.js'
 import { OrphanRepository, type OrphanKey, type OrphanResult, type OrphanRow } from '../../persistence/orphan.repository.js'
 import { platformProject } from '../../persistence/project.repository.js'
@@ -95,7 +95,7 @@ export class OrphanResolver {
   }
 
   @ResolveField(() => ID, { description: 'The node that they are on.' })
-  nodeId(@Parent() { node }: OrphanRow): string {
+  nodeId({ node }: OrphanRow): string {
     return node
   }
 

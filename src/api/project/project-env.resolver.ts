@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Mutation, Parent, ResolveField, Resolver } from '@nestjs/graphql'
+import { Args, Context, ID, Mutation, ResolveField, Resolver } from '@nestjs/graphql'
 import { z } from 'zod'
 import { ProjectRepository } from '../../persistence/project.repository.js'
 import { applicationSpecSchema } from '../../reconcile/application/spec.js'
@@ -37,7 +37,7 @@ export class ProjectEnvResolver {
   ) {}
 
   @ResolveField(() => [Env], { description: 'Env of all its applications, by name; what an application names itself wins.' })
-  env(@Parent() { id }: Project, @Context() { loaders }: GraphqlContext) {
+  env({ id }: Project, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.projectEnv.load(id)
   }
 

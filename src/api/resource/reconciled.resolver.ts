@@ -19,23 +19,23 @@ export class ReconciledResolver {
   constructor(@Inject(API_OPTIONS) private readonly options: ApiOptions) {}
 
   @ResolveField(() => Project, { description: 'The project that it is in.' })
-  project(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext) {
+  project(row: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.project.load(row.projectId)
   }
 
   @ResolveField(() => [Condition], { description: 'What was observed, by type. Empty before the first pass.' })
-  async conditions(@Parent() row: ResourceRow, @Context() { loaders }: GraphqlContext) {
+  async conditions(row: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     if (row.kind === 'node') return nodeConditions(row, await loaders.nodeStatus.load(row.id), this.options.clock())
     return loaders.conditions.load(row.id)
   }
 
   @ResolveField(() => Pass, { nullable: true, description: 'The last pass of its loop; null before the first one.' })
-  lastPass(@Parent() row: ResourceRow): Pass | null {
+  lastPass(row: ResourceRow): Pass | null {
     return row.lastPassAt ? { number: row.passNumber, at: row.lastPassAt, error: row.lastError } : null
   }
 
   @ResolveField(() => Reconciler, { nullable: true, description: 'The workflow that owns it; null for kinds without a loop.' })
-  reconciler(@Parent() { kind, id }: ResourceRow): Reconciler | null {
+  reconciler({ kind, id }: ResourceRow): Reconciler | null {
     if (!isReconciledKind(kind)) return null
     const { temporalUiUrl, temporalNamespace } = this.options.settings
     const workflowId = workflowIdOf(kind, id)
@@ -61,7 +61,7 @@ export class ReconciledResolver {
 @Resolver(() => ConditionTransition)
 export class TransitionResolver {
   @ResolveField(() => ID, { description: 'Its number; later ones are higher.' })
-  id(@Parent() { id }: TransitionRow): string {
+  id({ id }: TransitionRow): string {
     return String(id)
   }
 }

@@ -118,12 +118,12 @@ export class SecretResolver {
   }
 
   @ResolveField(() => [SecretVersion], { description: 'Its versions, newest first.' })
-  versions(@Parent() { id }: SecretRow, @Context() { loaders }: GraphqlContext) {
+  versions({ id }: SecretRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.secretVersions.load(id)
   }
 
   @ResolveField(() => [SecretUse], { description: 'Who uses it.' })
-  usedBy(@Parent() { id }: SecretRow, @Context() { loaders }: GraphqlContext) {
+  usedBy({ id }: SecretRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.secretUses.load(id)
   }
 }
@@ -131,7 +131,7 @@ export class SecretResolver {
 @Resolver(() => SecretVersion)
 export class SecretVersionResolver {
   @ResolveField(() => [SecretUse], { description: 'Who uses this version, whether by its number or as the newest.' })
-  async usedBy(@Parent() { secretId, version }: SecretVersionRow, @Context() { loaders }: GraphqlContext): Promise<Use[]> {
+  async usedBy({ secretId, version }: SecretVersionRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<Use[]> {
     const [uses, versions] = await Promise.all([loaders.secretUses.load(secretId), loaders.secretVersions.load(secretId)])
     const newest = versions[0]?.version
     return uses.filter((u) => (u.version ?? newest) === version)

@@ -32,5 +32,6 @@ export const applicationReasons = {
   Routed: ['Routed', 'Pending', 'InvalidRoute', 'HostTaken', 'CertificateMissing', 'Refused', 'ConfigRefused'],
   CertificateReady: ['Issued', 'CertificateMissing', 'CertificateExpired', 'RenewalFailing'],
   StrategyHonoured: ['FallbackToRecreate'],
+  VolumesInPlace: ['LeftBehind'],
   Draining: ['NothingDrains', 'WaitingForConnections', 'WaitingForDns', 'WaitingForNode', 'NodeUnreachable', 'Stopping'],
 } as const

@@ -3,6 +3,7 @@ import type { ObserveRequest } from '../observed.js'
 import { withTag } from '../name.js'
 import { applyApplicationRecord, type ApplicationDesired, type ApplicationRecord } from './desired.js'
 import { planApplication } from './plan.js'
+import { nodesAskedForVolumes } from './volumes.js'
 import { asksForRelease } from './world.js'
 
 /** The application kind: replicas of one image, changed without losing a request. */
@@ -17,6 +18,7 @@ function observeApplication(resource: ResourceView, desired: ApplicationDesired)
   // Every node's ingress may hold connections to a replica, wherever that runs.
   const connectionsTo = desired.endpoints.filter((e) => e.state === 'draining').map((e) => e.address)
   const nodes = new Set([desired.node, ...desired.endpoints.map((e) => e.node), ...desired.publishedOn])
+  const forVolumes = nodesAskedForVolumes(resource, desired)
   const wanted = withTag(desired.spec.image)
   const images = new Set([wanted])
   const { registryCredential, pullPolicy } = desired.spec
@@ -29,12 +31,13 @@ function observeApplication(resource: ResourceView, desired: ApplicationDesired)
     images.add(release.resolvedImage)
     if (release.resolvedImage.startsWith('sha256:')) images.add(withTag(release.template.image))
   }
-  return [...nodes].sort().map((node) => ({
+  return [...new Set([...nodes, ...forVolumes])].sort().map((node) => ({
     node,
     kind: resource.kind,
     resource: resource.id,
     images: [...images].sort(),
     connectionsTo,
     ...(resolving && node === desired.node ? { resolve: wanted } : {}),
+    ...(resource.deleting || forVolumes.includes(node) ? { volumes: true as const } : {}),
   }))
 }

@@ -8,16 +8,23 @@ import type { Dependency } from './desired.js'
 import { needsPreDeploy, waitsFor } from './preparation.js'
 import { isLiveWhereSeen, isPublished, publicationOf, silenceHoldsMs, silentNodes } from './publication.js'
 import { routingOf } from './routing.js'
+import { deletedVolumesMessage, leftBehindMessage } from './volumes.js'
 import { connectionsTo, lostImageMessage, lostReplica, resolveKey, serves, type Replica, type World } from './world.js'
 
 /** Tells the truth about this pass: every sentence names what is, and where something is wrong, what to do. */
 export function conditionsOf(world: World, wanted: Action[]): ConditionDraft[] {
-  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world), ...routingOf(world), ...fallback(world)]
+  return [readiness(world, wanted), availability(world), imageResolved(world), endpointsPublished(world), draining(world), ...routingOf(world), ...fallback(world), ...leftBehind(world)]
 }
 
 /** Only told where it is news. */
 function fallback({ strategy }: World): ConditionDraft[] {
   return strategy.fallback === null ? [] : [condition('StrategyHonoured', 'False', 'FallbackToRecreate', `changes run as recreate, with a gap: ${strategy.fallback}`)]
+}
+
+/** Only told where it is news, as long as it is. */
+function leftBehind(world: World): ConditionDraft[] {
+  const message = world.input.resource.deleting ? null : leftBehindMessage(world)
+  return message === null ? [] : [condition('VolumesInPlace', 'False', 'LeftBehind', message)]
 }
 
 /** A replica that ended once or twice is still starting, for all that people know. */
@@ -27,13 +34,13 @@ function readiness(world: World, wanted: Action[]): ConditionDraft {
   const { input, target, count } = world
   const away = input.observed.find((o): o is UnreachableNode => o.unreachable !== null)
   if (away) return ready('Unknown', awayReason(away), `${away.message}; what runs there goes on running`)
-  if (input.resource.deleting) return ready('False', 'Deleting', deletingMessage(world))
+  if (input.resource.deleting) return deleting(world, wanted)
   if (world.needsRelease && world.missingSecrets.length > 0) return secretMissing(world)
   if (world.needsRelease) return resolving(world)
   if (world.latest?.verdict) return failed(world)
   if (input.desired.addressesExhausted)
     return ready('False', 'AddressesExhausted', `the network of node ${input.desired.node} has no address left: remove replicas, or add a node`)
-  const blocking = blockingFailure(world, wanted)
+  const blocking = blockingFailure(world, wanted) ?? failureToStop(world, wanted)
   if (blocking) return ready('False', blocking.reason, `${blocking.message}; ${nextTry(blocking)}`)
   const lost = lostReplica(world)
   if (lost) return ready('False', 'ImageMissing', `${lostImageMessage(world, lost)}: change the application's image, or bring the old one back`)
@@ -76,9 +83,14 @@ function awayReason(away: UnreachableNode): string {
   return away.unreachable === 'DockerUnreachable' ? 'DockerUnreachable' : 'NodeUnreachable'
 }
 
-function deletingMessage(world: World): string {
+function deleting(world: World, wanted: Action[]): ConditionDraft {
+  const { failures } = world.input
+  const kept = wanted.flatMap((a) => (a.verb === 'removeVolume' ? [failures.get(a.key)] : [])).find((f) => f !== undefined)
+  if (kept) return ready('False', kept.reason, `${kept.message}; ${nextTry(kept)}`)
   const left = world.nodes.reduce((sum, n) => sum + n.containers.length, 0)
-  return `${left} containers are still to be removed`
+  const failure = failureToStop(world, wanted)
+  const why = failure ? `: ${failure.message}; ${nextTry(failure)}` : ''
+  return ready('False', 'Deleting', `${left} containers are still to be removed${why}${deletedVolumesMessage(world)}`)
 }
 
 function resolving(world: World): ConditionDraft {
@@ -112,6 +124,13 @@ function blockingFailure(world: World, wanted: Action[]): Failure | undefined {
     action.verb === 'runToEnd' ||
     (action.verb === 'publishEndpoints' && !isPublished(world))
   const failed = wanted.find((a) => input.failures.has(a.key) && concerns(a))
+  return failed ? input.failures.get(failed.key) : undefined
+}
+
+/** The failure of a stop. What leaves beside a complete set is no trouble; else it is what all the rest may wait for. */
+function failureToStop({ input, replicas, count }: World, wanted: Action[]): Failure | undefined {
+  if (count > 0 && replicas.filter((r) => r.wanted && serves(r)).length >= count) return undefined
+  const failed = wanted.find((a) => a.verb === 'retireContainer' && input.failures.has(a.key))
   return failed && input.failures.get(failed.key)
 }
 

@@ -63,6 +63,10 @@ export interface ApplicationDesired {
   publishedOn: string[]
   /** Its domains, and what ingress told of them last. */
   domains: DomainState[]
+  /** Nodes on which volumes of it may be, also where it lives no more. */
+  volumesOn: string[]
+  /** Its deletion takes its volumes with it. */
+  removesVolumes: boolean
   /** TTL of DNS answers: how long a client may go on using an address. */
   dnsTtlSeconds: number
   /** The node's network had no address left when this pass asked for one. */
@@ -82,6 +86,8 @@ export type ApplicationRecord =
   | { type: 'endpointGone'; release: number; replica: number }
   | { type: 'published'; node: string }
   | { type: 'unpublished'; node: string }
+  | { type: 'volumesMade'; node: string }
+  | { type: 'volumesGone'; node: string }
 
 export function applyApplicationRecord(
   desired: ApplicationDesired,
@@ -130,6 +136,10 @@ export function applyApplicationRecord(
       return { ...desired, publishedOn: [...desired.publishedOn, record.node].sort() }
     case 'unpublished':
       return { ...desired, publishedOn: desired.publishedOn.filter((node) => node !== record.node) }
+    case 'volumesMade':
+      return { ...desired, volumesOn: [...desired.volumesOn, record.node].sort() }
+    case 'volumesGone':
+      return { ...desired, volumesOn: desired.volumesOn.filter((node) => node !== record.node) }
   }
 }
 

@@ -28,6 +28,7 @@ function expectTidy({ input, plan, truth }: Followed, fates: string[] = []): voi
   expect(left.filter((n) => n.published !== null), 'a node that was left still publishes').toEqual([])
   if (input.resource.deleting) {
     expect(plan.finalize, 'deleted, but not finalized').toBe(true)
+    if (input.desired.removesVolumes) expect(truth.flatMap((n) => n.volumes ?? []), 'deleted with its volumes').toEqual([])
     return
   }
   const world = worldOf(input)

@@ -13,6 +13,7 @@ import { isLive, isLiveWhereSeen, isNamedByNobody, isToBeCleared, mayComeLate, n
 import { recordsOf } from './records.js'
 import { applicationDefaults, limitsOf, probeOf, startupBudgetMsOf, stopGraceSecondsOf } from './spec.js'
 import { keepsLog, lastWordsOf } from './verdict-log.js'
+import { removesVolumes, volumesAreAsWanted } from './volumes.js'
 import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, unreadyForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
@@ -32,7 +33,7 @@ export function planApplication(input: PlanInput<ApplicationDesired>): Plan<Appl
   const records = recordsOf(world)
   if (records.length > 0) return { records, actions: [], conditions: [], requeueAfterMs: null, finalize: false }
   // What must leave comes first: that is what is left to do when not all fits into one pass.
-  const actions = [publishes, keepsLog, retires, policies, limits, restarts, resolves, pulls, preDeploys, ensures].flatMap((step) => step(world))
+  const actions = [publishes, keepsLog, retires, policies, limits, restarts, resolves, pulls, preDeploys, ensures, removesVolumes].flatMap((step) => step(world))
   return {
     records: [],
     actions,
@@ -340,6 +341,7 @@ function requeueAfterMs(world: World): number | null {
   for (const replica of world.replicas.filter(hangs)) waits.push(hangsForMs(world, replica))
   const unlooked = (isWantedSoon(world) !== null && isReadable(world, desired.node) && targetImage(world) === undefined) || needingContainer(world).some((r) => !r.container && localImage(world, r) === undefined)
   if (unlooked) waits.push(shortestWaitMs)
+  if (isUnasked(world)) waits.push(shortestWaitMs)
   if (desired.addressesExhausted) waits.push(addressesPollMs)
   // What is due already waits for an action or a probe, and both wake the loop.
   const due = waits.filter((w) => w !== null && w > 0).map((w) => Math.max(w ?? 0, shortestWaitMs))
@@ -353,8 +355,15 @@ function finished(world: World): boolean {
     inFlight.length === 0 &&
     desired.endpoints.length === 0 &&
     desired.publishedOn.length === 0 &&
-    observed.every((o) => o.unreachable === null && o.containers.length === 0 && o.published === null)
+    observed.every((o) => o.unreachable === null && o.containers.length === 0 && o.published === null) &&
+    volumesAreAsWanted(world)
   )
+}
+
+/** It was placed elsewhere while this pass looked at where it was; the nudge of that may have been lost. */
+function isUnasked({ input }: World): boolean {
+  const { resource, desired, observed } = input
+  return !resource.deleting && desired.node !== '' && !observed.some((o) => o.node === desired.node)
 }
 
 function isReadable(world: World, node: string): boolean {

@@ -9,6 +9,7 @@ import { mayStart, mayStopForTarget, needsPreDeploy, preDeployOf } from './prepa
 import { startupBudgetMsOf, templateHash, templateOf } from './spec.js'
 import { preDeployKey } from './pre-deploy.js'
 import { verdictLogKey } from './verdict-log.js'
+import { volumesGone, volumesMade } from './volumes.js'
 import { lostImageMessage, lostReplica, resolveKey, serves, unknownServers, unreadyForMs, type Replica, type World } from './world.js'
 
 /** Docker starts a crashing container again by itself; after this many times an unproven release is given up. */
@@ -27,7 +28,7 @@ export function recordsOf(world: World): ApplicationRecord[] {
   const drained = [...drains(world), ...revived(world)]
   if (drained.length > 0) return drained
   const allocated = allocations(world)
-  return allocated.length > 0 ? allocated : [...published(world), ...unpublished(world)]
+  return allocated.length > 0 ? allocated : [...published(world), ...unpublished(world), ...volumesMade(world), ...volumesGone(world)]
 }
 
 /** Written before anything is published there: from now on the node is looked at, whatever becomes of its replicas. */

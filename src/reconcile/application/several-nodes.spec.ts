@@ -248,3 +248,12 @@ describe('a node on which something may be published', () => {
     expect([gone([removed]).actions, gone([removed]).finalize]).toEqual([[], true])
   })
 })
+
+describe('placed elsewhere while a pass looks', () => {
+  it('the new node was not asked -> looked again at once, for nobody else may tell', () => {
+    const spec = specOf({ placement: { node: 'second' } })
+    const input = inputOf({ spec, generation: 2 })
+    const pass = passOf({ ...input, desired: { ...input.desired, node: there, publishedOn: [] } })
+    expect({ actions: pass.actions, requeueAfterMs: pass.requeueAfterMs }).toEqual({ actions: [], requeueAfterMs: 50 })
+  })
+})

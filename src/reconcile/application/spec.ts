@@ -4,6 +4,7 @@ import { shortHash } from '../hash.js'
 import { domainIssues, domainSchema } from '../ingress/domain.js'
 import { reservedLabelPrefix } from '../labels.js'
 import { imageSchema, nameSchema } from '../name.js'
+import { pathIssues } from './paths.js'
 
 /** Text that PostgreSQL, JSON and a process's environment all can hold. */
 const text = z
@@ -241,21 +242,8 @@ export const applicationSpecSchema = z
     if (spec.publishedPorts?.length && (spec.replicas ?? applicationDefaults.replicas) > 1)
       ctx.addIssue({ code: 'custom', path: ['replicas'], message: 'must be 0 or 1 while host ports are published: each replica would need them' })
     domainIssues(spec.domains ?? [], spec.ports).forEach(({ path, message }) => ctx.addIssue({ code: 'custom', path: ['domains', ...path], message }))
-    mountPathsTwice(spec).forEach((path) => ctx.addIssue({ code: 'custom', path, message: 'another mount or file has this path' }))
+    pathIssues(spec).forEach((issue) => ctx.addIssue({ code: 'custom', ...issue }))
   })
-
-/** Places of the mounts and files whose path an earlier one has. */
-function mountPathsTwice(spec: { [Field in 'volumes' | 'bindMounts' | 'tmpfs' | 'files']?: { path: string }[] | undefined }) {
-  const seen = new Set<string>()
-  return (['volumes', 'bindMounts', 'tmpfs', 'files'] as const).flatMap((field) =>
-    (spec[field] ?? []).flatMap(({ path }, index) => {
-      const canonical = path.replace(/\/+/g, '/').replace(/\/$/, '')
-      const twice = seen.has(canonical)
-      seen.add(canonical)
-      return twice ? [[field, index, 'path']] : []
-    }),
-  )
-}
 
 export type ApplicationSpec = z.infer<typeof applicationSpecSchema>
 

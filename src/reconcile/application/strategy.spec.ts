@@ -154,6 +154,33 @@ describe('blue-green', () => {
   })
 })
 
+describe.each(['rolling', 'blue-green', 'recreate'] as const)('an image that cannot be had, %s', (strategy) => {
+  const two = changing(2, { strategy })
+  const resolve2 = `resolve:${nodeId}:shop/web:2`
+  const served = { ready: 'False ImageNotFound', conditions: { Available: 'True ReplicasReady' } }
+  runs([
+    {
+      it: 'its tag is not there -> told, the old set serves on',
+      ...two,
+      releases: [first(two)],
+      generation: 2,
+      failures: [failureOf(resolve2, { generation: 2, reason: 'ImageNotFound', retryable: false })],
+      actions: [resolve2],
+      ...served,
+    },
+    {
+      it: 'its pull fails for good -> given up, the old set serves on',
+      ...two,
+      endpoints: strategy === 'recreate' ? two.endpoints : [...two.endpoints, endpointOf(2, 0, 'starting')],
+      missingImages: [image2],
+      failures: [failureOf(pull2, { reason: 'ImageNotFound', retryable: false })],
+      records: ['verdict 2 ImageNotFound', ...(strategy === 'recreate' ? [] : ['draining 2/0', 'gone 2/0'])],
+      actions: [],
+      ...served,
+    },
+  ])
+})
+
 describe('pre-deploy command', () => {
   const preDeploy = { command: ['migrate', '--all'] }
   const one = changing(1, { preDeploy })
@@ -251,8 +278,35 @@ describe('suspended', () => {
   runs([
     { it: 'suspended -> unpublished', ...suspended, records: ['draining 1/0'], actions: [publish] },
     { it: 'all gone -> Ready, and says so', ...suspended, endpoints: [], containers: [], published: 'live', actions: [], ready: 'True Suspended', conditions: { Available: 'False Suspended' } },
+    {
+      it: 'its container cannot be stopped -> told with the next try, and it stays unpublished',
+      ...suspended,
+      endpoints: [endpointOf(1, 0, 'draining', { unroutedAt: epoch - 60_000 })],
+      published: 'live',
+      failures: [failureOf(retireOf(1, 0), { message: 'it does not end' })],
+      actions: [retireOf(1, 0)],
+      ready: 'False EngineError',
+    },
     { it: 'resumed -> the same release again', ...one, endpoints: [], containers: [], records: ['endpoint 1/0'], actions: ['ensure:1:0'] },
   ])
+
+  it('a container that cannot be stopped while it is deleted -> told why, with the next try', () => {
+    const leaving = { ...one, endpoints: [endpointOf(1, 0, 'draining', { unroutedAt: epoch - 60_000 })], published: 'live' as const, deleting: true }
+    const pass = passOf(inputOf({ ...leaving, failures: [failureOf(retireOf(1, 0), { message: 'it does not end' })] }))
+    expect(pass.conditions.Ready).toBe('False Deleting')
+    expect(pass.messages.Ready).toMatch(/1 containers are still to be removed: it does not end; failed 1 times, next try at /)
+  })
+
+  it('an old one that cannot be stopped -> in the way of recreate and told, beside a complete set no trouble', () => {
+    const failures = [failureOf(retireOf(1, 0), { message: 'it does not end' })]
+    const draining = [endpointOf(1, 0, 'draining', { unroutedAt: epoch - 60_000 })]
+    const change = changing(1, { strategy: 'recreate' })
+    expect(passOf(inputOf({ ...change, endpoints: draining, published: 'live', failures })).conditions.Ready).toBe('False EngineError')
+    const done = changing(1, {}, { servingAt: epoch - 40_000 })
+    const both = [...done.containers, containerOf(second(done), 0)]
+    const beside = { ...done, containers: both, endpoints: [...draining, endpointOf(2, 0, 'ready')], published: 'live' as const, failures }
+    expect(passOf(inputOf(beside)).conditions.Ready).toBe('True Running')
+  })
 })
 
 describe('limits', () => {

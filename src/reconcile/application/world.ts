@@ -1,10 +1,11 @@
 import type { InFlight, PlanInput, ResourceView } from '../controller.js'
 import { containerName } from '../labels.js'
-import { reachable, type NodeObservation, type ObservedContainer } from '../observed.js'
+import { reachable, type NodeObservation, type Observation, type ObservedContainer } from '../observed.js'
 import { withTag } from '../name.js'
 import { sameReplica, type ApplicationDesired, type Endpoint, type Release } from './desired.js'
 import { applicationDefaults, limitsOf, probeOf, templateHash, templateOf } from './spec.js'
 import { strategyOf, surgeOf, type Strategy } from './strategy.js'
+import { nodesLeftBehind } from './volumes.js'
 
 /** A replica without a probe counts as ready when it has run this long. */
 export const minimumReadyMs = 1_000
@@ -37,6 +38,8 @@ export interface Stray {
 export interface World {
   input: PlanInput<ApplicationDesired>
   nodes: NodeObservation[]
+  /** Nodes that were looked at only for volumes that stayed there when it moved: the rest of the planner knows nothing of them. */
+  leftBehind: NodeObservation[]
   /** Replicas that are wanted now: none of what is suspended or deleted. */
   count: number
   strategy: Strategy
@@ -60,7 +63,10 @@ export interface World {
 /** Each node resolves for itself, as it pulls for itself: what one has under a tag is not what another has. */
 export const resolveKey = ({ node, spec }: ApplicationDesired) => `resolve:${node}:${withTag(spec.image)}`
 
-export function worldOf(input: PlanInput<ApplicationDesired>): World {
+export function worldOf(given: PlanInput<ApplicationDesired>): World {
+  const behind = given.resource.deleting ? [] : nodesLeftBehind(given.desired)
+  const isBehind = ({ node }: Observation) => behind.includes(node)
+  const input = { ...given, observed: given.observed.filter((o) => !isBehind(o)) }
   const { desired, resource, observed, inFlight, failures } = input
   const nodes = reachable(observed)
   const count = resource.deleting || desired.spec.suspended ? 0 : (desired.spec.replicas ?? applicationDefaults.replicas)
@@ -83,6 +89,7 @@ export function worldOf(input: PlanInput<ApplicationDesired>): World {
   return {
     input,
     nodes,
+    leftBehind: reachable(given.observed.filter(isBehind)),
     count,
     strategy,
     surge: surgeOf(strategy, count),

@@ -1,62 +1,107 @@
-import type { CertificateState, DomainState, IngressDesired, IngressRecord } from './desired.js'
-import { ingressDefaults } from './spec.js'
+import { shortHash } from '../hash.js'
+import type { Json } from './routes.js'
+import type { Served } from './served.js'
+import {
+  ingressDefaults,
+  ingressPaths,
+  type IngressFile,
+  type IngressSecret,
+  type IngressSpec,
+  type TlsModeWithCertificate,
+} from './spec.js'
 
-/** Most hosts that one observation asks for: each costs a handshake, and the answer goes through a history. */
-export const hostsAtOnce = 50
-const day = 86_400_000
-/** A certificate that is well is looked at this often: Caddy renews in the last third of its life. */
-const wellMs = day / 2
-/** One that is missing, or that tells an error, is looked at after a tenth of the time that it has been so, within these. */
-const missingLeastMs = 1_000
-const missingMostMs = 300_000
-
-/** Hosts that are served with a certificate, whose state is unknown or old, those that were looked at longest ago first. */
-export function hostsToLookAt(desired: IngressDesired): string[] {
-  return withCertificate(desired)
-    .sort((a, b) => (a.certificate?.seenAt ?? 0) - (b.certificate?.seenAt ?? 0) || (a.host < b.host ? -1 : 1))
-    .map((d) => d.host)
-    .filter((host, index, all) => all.indexOf(host) === index)
-    .slice(0, hostsAtOnce)
+/** A host has one certificate, whatever its paths say. */
+export interface HostCertificate {
+  host: string
+  mode: TlsModeWithCertificate
+  /** With mode `certificate` only. */
+  secret: IngressSecret | null
 }
 
-/** One domain of each host that has a certificate. */
-function withCertificate({ spec, targets, domains }: IngressDesired): DomainState[] {
-  const fallback = spec.defaultTls ?? ingressDefaults.defaultTls
-  const secured = new Set(targets.flatMap((t) => t.domains.filter((d) => (d.tls ?? fallback) !== 'off').map((d) => d.host)))
-  const first = new Map<string, DomainState>()
-  for (const domain of domains) if (secured.has(domain.host) && !first.has(domain.host)) first.set(domain.host, domain)
-  return [...first.values()]
+const strength: Record<TlsModeWithCertificate, number> = { certificate: 3, acme: 2, internal: 1 }
+
+/** The strongest way that any path of a host asks for; of two own certificates the first. */
+export function certificatesOf(served: Served[]): HostCertificate[] {
+  const hosts = new Map<string, HostCertificate>()
+  for (const { domain, tls: mode, secret } of served) {
+    if (mode === 'off') continue
+    const before = hosts.get(domain.host)
+    if (!before || strength[mode] > strength[before.mode]) hosts.set(domain.host, { host: domain.host, mode, secret })
+  }
+  return [...hosts.values()]
 }
 
-/** What was seen, where it says something new, or where the last look is long ago. */
-export function certificateRecords(
-  { domains }: IngressDesired,
-  seen: Record<string, CertificateState>,
-  now: number,
-): IngressRecord[] {
-  return Object.entries(seen).flatMap(([host, certificate]): IngressRecord[] => {
-    const known = domains.filter((d) => d.host === host)
-    const news = known.some(
-      (d) => d.certificate === null || differs(d.certificate, certificate) || now - d.certificate.seenAt >= missingLeastMs,
-    )
-    return news ? [{ type: 'certificate', host, certificate }] : []
+export function secretsOf(certificates: HostCertificate[]): IngressSecret[] {
+  const byFile = new Map(certificates.flatMap(({ secret }) => (secret ? [[secret.file, secret] as const] : [])))
+  return [...byFile.values()].sort((a, b) => (a.file < b.file ? -1 : 1))
+}
+
+export function filesOf(settings: IngressSpec): IngressFile[] {
+  const content = settings.acme?.trustedRoots
+  return content === undefined ? [] : [{ file: `acme-roots-${shortHash(content)}.pem`, content }]
+}
+
+/** Policies share no name: Caddy refuses a host that two of them mean. */
+export function tlsApp(settings: IngressSpec, certificates: HostCertificate[]): Json {
+  const internal = hostsOf(certificates, 'internal')
+  const acme = hostsOf(certificates, 'acme')
+  const policies = [
+    // First, as acme has no wildcards: a wildcard of the other policy would be asked before it.
+    ...(acme.length > 0 ? [{ subjects: acme, issuers: [acmeIssuer(settings)] }] : []),
+    ...(internal.length > 0 ? [{ subjects: internal, issuers: [{ module: 'internal' }] }] : []),
+  ]
+  const files = secretsOf(certificates).map(({ file }) => {
+    const path = `${ingressPaths.secrets}/${file}`
+    return { certificate: path, key: path, tags: [file] }
   })
+  const loaders = {
+    // Named here, or a wildcard's certificate would do for a host that asks for its own.
+    ...(acme.length > 0 ? { automate: acme } : {}),
+    ...(files.length > 0 ? { load_files: files } : {}),
+  }
+  return {
+    ...(policies.length > 0 ? { automation: { policies } } : {}),
+    ...(Object.keys(loaders).length > 0 ? { certificates: loaders } : {}),
+  }
 }
 
-function differs(a: CertificateState, b: CertificateState): boolean {
-  return a.issuer !== b.issuer || a.notAfter !== b.notAfter || a.error !== b.error
+function acmeIssuer(settings: IngressSpec): Json {
+  const { directory = ingressDefaults.acmeDirectory, email } = settings.acme ?? {}
+  const roots = filesOf(settings).map(({ file }) => `${ingressPaths.files}/${file}`)
+  return {
+    module: 'acme',
+    ca: directory,
+    ...(email === undefined ? {} : { email }),
+    ...(roots.length > 0 ? { trusted_roots_pem_files: roots } : {}),
+  }
 }
 
-/** When the next certificate is to be looked at; null = there is none to look at. */
-export function lookAgainMs(desired: IngressDesired, now: number): number | null {
-  const waits = withCertificate(desired).map((domain) => waitOf(domain, now))
-  return waits.length === 0 ? null : Math.min(...waits)
+/**
+ * Which certificate answers which name. An own certificate is taken for its host and for no other, whatever names stand
+ * in it; hosts below its wildcard that have another way come before it.
+ */
+export function connectionPolicies(certificates: HostCertificate[], defaultHost: string | null): Json[] {
+  const own = certificates.filter((c) => c.mode === 'certificate')
+  const [exact, wildcards] = [own.filter((c) => !isWildcard(c)), own.filter(isWildcard)]
+  const below = certificates
+    .filter((c) => c.mode !== 'certificate' && wildcards.some((w) => covers(w.host, c.host)))
+    .map((c) => c.host)
+  const others = below.length > 0 ? [{ match: { sni: below } }] : []
+  // Clients that say no name, or one that nobody has.
+  const last = defaultHost === null ? {} : { default_sni: defaultHost, fallback_sni: defaultHost }
+  return [...exact.map(ownPolicy), ...others, ...wildcards.map(ownPolicy), last]
 }
 
-function waitOf({ certificate, changedAt }: DomainState, now: number): number {
-  if (certificate === null) return missingLeastMs
-  const age = now - certificate.seenAt
-  if (certificate.error === null && certificate.notAfter !== null) return Math.max(wellMs - age, missingLeastMs)
-  const patience = Math.min(Math.max((now - changedAt) / 10, missingLeastMs), missingMostMs)
-  return Math.max(patience - age, missingLeastMs)
+function ownPolicy({ host, secret }: HostCertificate): Json {
+  return { match: { sni: [host] }, certificate_selection: { any_tag: [secret?.file] } }
+}
+
+export function hostsOf(certificates: HostCertificate[], mode: TlsModeWithCertificate): string[] {
+  return certificates.filter((c) => c.mode === mode).map((c) => c.host)
+}
+
+const isWildcard = ({ host }: HostCertificate) => host.startsWith('*.')
+
+function covers(wildcard: string, host: string): boolean {
+  return host.slice(host.indexOf('.')) === wildcard.slice(1) && host.includes('.')
 }

@@ -4,6 +4,12 @@ import { canonicalHost, HostError } from './host.js'
 
 const text = z.string().refine(isPlainText, plainTextRule)
 
+/** Unreserved characters, which mean the same with and without an escape; and what servers take for a slash or an end. */
+const plainlyEscaped = /%(4[1-9A-F]|5[0-9A]|6[1-9A-F]|7[0-9A]|3[0-9]|2[DEF]|5[CF]|7E|00)/
+/** Without the tab: what no header's value may hold. */
+// oxlint-disable-next-line no-control-regex
+const control = /[\x00-\x08\x0a-\x1f\x7f]/
+
 /** Stored in its canonical form, however it was written: claims compare hosts as text. */
 const hostSchema = z.string().transform((given, ctx) => {
   try {
@@ -15,27 +21,33 @@ const hostSchema = z.string().transform((given, ctx) => {
   }
 })
 
-/** `/` is the whole host; else no slash at the end, so that equal prefixes are equal texts. */
+/**
+ * `/` is the whole host; else no slash at the end. What could be written in two ways is refused in one of them, so that
+ * equal prefixes are equal texts, letters' case aside: Caddy compares paths without it.
+ */
 const pathSchema = z
   .string()
   .max(1024)
   .startsWith('/', 'must start with /')
-  .regex(/^[\x21-\x7e]*$/, 'must hold printable ASCII only: write other characters as %XX')
-  .refine((p) => !/[*?#{}\\]/.test(p), 'is a prefix: it must hold none of * ? # { } \\')
+  .regex(
+    /^([A-Za-z0-9._~!$&'()+,;=:@/-]|%[0-9A-F]{2})*$/,
+    "is a prefix of letters, digits and . _ ~ ! $ & ' ( ) + , ; = : @ - /: write other characters as %XX in capitals",
+  )
+  .refine((p) => !plainlyEscaped.test(p), 'must not escape what needs no escape, nor a slash')
   .refine((p) => !p.split('/').some((part) => part === '.' || part === '..'), 'must not contain . or .. as a part')
   .refine((p) => !p.includes('//'), 'must not contain //')
   .refine((p) => p === '/' || !p.endsWith('/'), 'must not end with /: a prefix covers what is below it')
 
-/** RFC 9110: a field's name is a token, and its value holds no line break. */
+/** RFC 9110: a field's name is a token (without the *, which Caddy takes for a pattern), and its value one line. */
 const headerSchema = z.object({
   name: z
     .string()
     .max(256)
-    .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is no header name'),
-  /** Absent: the header is removed. Taken as it is: nothing in it is expanded. */
+    .regex(/^[A-Za-z0-9!#$%&'+.^_`|~-]+$/, 'is no header name'),
+  /** Absent: the header is removed. Taken as it is: nothing in it is expanded. Several of one name are joined by commas. */
   value: text
     .max(4096)
-    .refine((v) => !/[\r\n]/.test(v), 'must not contain a line break')
+    .refine((v) => !control.test(v), 'must not contain a line break or another control character')
     .optional(),
 })
 
@@ -65,7 +77,7 @@ export const domainSchema = z
     /** Answers with a redirect and asks the application nothing. */
     redirect: z
       .object({
-        /** `https://shop.example.com`: keeps the request's path and query. With a path of its own: goes there. */
+        /** `https://shop.example.com`, with or without a slash: keeps the request's path and query. With more: goes there. */
         to: text.max(2048),
         permanent: z.boolean().optional(),
       })
@@ -120,12 +132,9 @@ export const domainSchema = z
 
 export type Domain = z.infer<typeof domainSchema>
 
-/** What no two domains of an instance share. */
+/** What no two domains of an instance share. Caddy compares paths without the case of letters. */
 export function domainKey({ host, path }: Pick<Domain, 'host' | 'path'>): string {
-  return `${host}${path ?? '/'}`
+  return `${host}${(path ?? '/').toLowerCase()}`
 }
 
-/** What is wrong with a list of domains beside each one's own form: `path` as zod has it. */
-export function domainIssues(_domains: Domain[], _ports: number[] | undefined): { path: (string | number)[]; message: string }[] {
-  return []
-}
+export { domainIssues } from './domain-issues.js'

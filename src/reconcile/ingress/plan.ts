@@ -8,10 +8,10 @@ import { containerName, label } from '../labels.js'
 import { withTag } from '../name.js'
 import type { NodeObservation, ObservedContainer, ObserveRequest, UnreachableNode } from '../observed.js'
 import { pullKey } from '../pull-key.js'
-import { certificateRecords, hostsToLookAt, lookAgainMs } from './certificates.js'
+import { certificateRecords, hostsToLookAt, lookAgainMs } from './certificate-looks.js'
 import type { IngressDesired, IngressRecord } from './desired.js'
 import { renderCaddyConfig } from './render.js'
-import { routeRecords } from './routes.js'
+import { routeRecords } from './told-routes.js'
 import { ingressDefaults, ingressPaths, type IngressSpec, type Rendered } from './spec.js'
 
 /** Keeps one Caddy on its node and shows it what applications want of it. */
@@ -152,6 +152,7 @@ function caddyContainer({ instance, resource, desired }: PlanInput<IngressDesire
       { kind: 'state' as const, source: 'endpoints', target: ingressPaths.endpoints, readOnly: true },
       { kind: 'state' as const, source: 'ingress/sockets', target: ingressPaths.sockets, readOnly: false },
       { kind: 'state' as const, source: 'ingress/secrets', target: ingressPaths.secrets, readOnly: true },
+      { kind: 'state' as const, source: 'ingress/files', target: ingressPaths.files, readOnly: true },
       { kind: 'state' as const, source: 'ingress/data', target: ingressPaths.data, readOnly: false },
       { kind: 'state' as const, source: 'ingress/config', target: ingressPaths.config, readOnly: false },
     ],

@@ -4,6 +4,9 @@ import { domainSchema, tlsModes, type Domain } from './domain.js'
 
 const port = z.number().int().min(1, 'must be between 1 and 65535').max(65535, 'must be between 1 and 65535')
 
+/** Caddy refuses a whole configuration for roots that it cannot read. */
+const certificatesOnly = /^\s*(-----BEGIN CERTIFICATE-----\s+MII[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+$/
+
 /** Settings of one node's ingress. */
 export const ingressSpecSchema = z
   .object({
@@ -22,7 +25,8 @@ export const ingressSpecSchema = z
         /** PEM of the roots that the directory itself is trusted by; absent = the system's. */
         trustedRoots: z
           .string()
-          .max(16 * 1024, 'must have at most 16384 characters')
+          .max(64 * 1024)
+          .regex(certificatesOnly, 'must hold PEM blocks of certificates and nothing else')
           .optional(),
       })
       .optional(),
@@ -94,7 +98,9 @@ export interface IngressSecret {
   version: number
 }
 
+/** A plain file that the agent puts into the folder of files before it loads the configuration. */
 export interface IngressFile {
+  /** Named by its content: another content is another configuration, which is then loaded. */
   file: string
   content: string
 }
@@ -103,7 +109,6 @@ export interface Rendered {
   /** Caddy's own JSON. Holds no secret. */
   config: object
   secrets: IngressSecret[]
-  /** What is no secret and has to lie beside them: roots of a directory. */
   files: IngressFile[]
   leftOut: LeftOut[]
   /** Hosts with a certificate of Caddy's making, or given: what there is to be told of. */
@@ -119,6 +124,8 @@ export const ingressPaths = {
   adminSocket: '/run/evenkeel/admin.sock',
   /** One file a secret, each readable by Caddy alone. */
   secrets: '/secrets',
+  /** Plain files that the configuration names. */
+  files: '/files',
   data: '/data',
   config: '/config',
 } as const

@@ -100,7 +100,7 @@ export function follow(start: PlanInput<ApplicationDesired>, story: Story, watch
       unseen.clear()
       for (const node of reachable(aged.observed)) unseen.set(node.node, node)
       const observed = applicationController.observeRequests(resource, desired).map(({ node }): Observation => {
-        const here = unseen.get(node) ?? { node, unreachable: null, containers: [], images, published: null, connections: {} }
+        const here = unseen.get(node) ?? { node, unreachable: null, containers: [], images, published: null, connections: {}, volumes: [] }
         unseen.set(node, here)
         if (silence?.node === node && afterMs >= silence.fromMs && afterMs < silence.toMs)
           return { node, unreachable: silence.unreachable, message: 'silent' }

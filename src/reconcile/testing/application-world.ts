@@ -100,6 +100,11 @@ export interface Setup {
   endpoints?: Endpoint[]
   /** Nodes; the default is the one of this world, unless it shows nothing of something that is being deleted. */
   publishedOn?: string[]
+  /** Nodes on which volumes of it may be. */
+  volumesOn?: string[]
+  removesVolumes?: boolean
+  /** Names of the volumes that are there; the default is that nobody asked. */
+  volumes?: string[] | undefined
   containers?: ObservedContainer[]
   /** Images that are not there; all others that releases name are. */
   missingImages?: string[]
@@ -135,6 +140,7 @@ export function inputOf(setup: Setup = {}): PlanInput<ApplicationDesired> {
     images: Object.fromEntries(images.map((i) => [i, missing.includes(i) ? null : `sha256:${shortHash(i)}`])),
     published: setup.published === 'live' ? null : (setup.published ?? null),
     connections: setup.connections ?? {},
+    ...(setup.volumes ? { volumes: setup.volumes } : {}),
   }
   const input: PlanInput<ApplicationDesired> = {
     instance,
@@ -156,6 +162,8 @@ export function inputOf(setup: Setup = {}): PlanInput<ApplicationDesired> {
       endpoints: setup.endpoints ?? [],
       domains: [],
       publishedOn: setup.publishedOn ?? (setup.deleting && !setup.published ? [] : [nodeId]),
+      volumesOn: setup.volumesOn ?? [],
+      removesVolumes: setup.removesVolumes ?? false,
       dnsTtlSeconds: 5,
       addressesExhausted: setup.addressesExhausted ?? false,
     },

@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import type { ApplicationDesired, Endpoint, Release } from '../application/desired.js'
 import type { ApplicationSpec } from '../application/spec.js'
 import type { PlanInput } from '../controller.js'
+import { volumeName } from '../labels.js'
 import { ContainerState, type ObservedContainer } from '../observed.js'
 import { pullKey } from '../pull-key.js'
-import { containerOf, digestOf, endpointOf, epoch, failureOf, inputOf, nodeId, releaseOf, settledSetup, specOf } from './application-world.js'
+import { containerOf, digestOf, endpointOf, epoch, failureOf, inputOf, instance, nodeId, releaseOf, resourceId, settledSetup, specOf } from './application-world.js'
 import type { Story } from './application-run.js'
 import { Fate } from './simulated-world.js'
 
@@ -135,6 +136,10 @@ export const anyWorld = fc
     missing: fc.subarray([...images, ...images.map(digestOf)]),
     published: fc.constantFrom('live' as const, null, 'garbage'),
     publishedOn: fc.subarray([nodeId, 'node_2']),
+    withVolumes: fc.boolean(),
+    volumesOn: fc.subarray([nodeId, 'node_2', 'node_3']),
+    removesVolumes: fc.boolean(),
+    volumes: fc.subarray([volumeName(instance, resourceId, 'data'), volumeName(instance, resourceId, 'old')]),
     failures: fc.subarray([`resolve:${nodeId}:shop/web:1`, `publish:${nodeId}`, 'ensure:1:0', 'ensure:2:0', pullKey(nodeId, digestOf('shop/web:1'))]),
     deleting: fc.boolean(),
     fates: fc.array(fc.constantFrom(...Fate), { minLength: 8, maxLength: 8 }),
@@ -151,7 +156,8 @@ export const anyWorld = fc
       }),
     )
     const last = w.releases.at(-1)
-    const spec = { ...(w.asLatest && last ? last.spec : w.spec), replicas: w.replicas }
+    const mounting = w.withVolumes ? { volumes: [{ name: 'data', path: '/data' }] } : {}
+    const spec = { ...(w.asLatest && last ? last.spec : w.spec), ...mounting, replicas: w.replicas }
     const endpoints = w.endpoints.map(({ release, replica, state, wasReady, unrouted, inStateMs }): Endpoint =>
       endpointOf(release, replica, state, {
         stateAt: epoch - inStateMs,
@@ -167,6 +173,9 @@ export const anyWorld = fc
       missingImages: w.missing,
       published: w.published,
       publishedOn: w.publishedOn,
+      volumesOn: w.volumesOn,
+      removesVolumes: w.removesVolumes,
+      volumes: w.volumes,
       failures: w.failures.map((key) => failureOf(key, { generation: releases.length + w.newer })),
       generation: Math.max(1, releases.length + w.newer),
       deleting: w.deleting,

@@ -66,6 +66,8 @@ export function wordsOf(record: ApplicationRecord): string {
       return `gone ${record.release}/${record.replica}`
     case 'published':
     case 'unpublished':
+    case 'volumesMade':
+    case 'volumesGone':
       return `${record.type} on ${record.node}`
   }
 }
