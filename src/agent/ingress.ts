@@ -35,6 +35,8 @@ export interface IngressOptions {
 /** This node's Caddy, by way of its admin socket and of the files that its configuration names. */
 export class Ingress implements IngressNode {
   private readonly admin: CaddyAdmin
+  /** Files were written that no load has read since. */
+  private unread = false
 
   constructor(private readonly options: IngressOptions) {
     this.admin = new CaddyAdmin(join(stateFolder(options.stateDir, 'ingress/sockets'), 'admin.sock'))
@@ -44,8 +46,10 @@ export class Ingress implements IngressNode {
     const wanted = (await this.options.artifacts.get(args.config, signal)).toString('utf8')
     const loaded = await this.loaded(signal)
     const kept = await this.putFiles(args, signal)
-    // The same text again would be no load for Caddy, but what it reads from files would stay what it was.
-    if (loaded !== args.config || kept.changed) await this.loadInto(wanted, signal)
+    this.unread ||= kept.changed
+    // It may be the same text: what Caddy reads from files would stay what it was.
+    if (loaded !== args.config || this.unread) await this.loadInto(wanted, signal)
+    this.unread = false
     const now = await this.loaded(signal)
     if (now !== args.config)
       throw new ActionFailure(

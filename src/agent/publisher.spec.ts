@@ -97,6 +97,60 @@ describe('Publisher', () => {
     expect(new Set(dials('app_1'))).toEqual(new Set(['10.0.0.1:80', '10.0.0.2:8080']))
   })
 
+  describe('further ports', () => {
+    const ports = (...morePorts: { port: number; addresses: string[] }[]) => of(['10.0.0.9'], { morePorts })
+    const files = () => readdirSync(publisherPaths(stateDir).slots).sort()
+    const all = (...targets: string[]) => targets.flatMap((t) => Array.from({ length: 12 }, (_, slot) => `${t}.${slot}`)).sort()
+
+    it('asked for -> files of their own, which dial that port', async () => {
+      await publisher.publish('app_a', ports({ port: 9090, addresses: ['10.0.0.9'] }), 'r1', never)
+      expect(files()).toEqual(all('app_a', 'app_a-9090'))
+      expect(new Set(dials('app_a-9090'))).toEqual(new Set(['10.0.0.9:9090']))
+      expect(new Set(dials('app_a'))).toEqual(new Set(['10.0.0.9:80']))
+    })
+
+    it('nobody has it yet -> ingress is sent to the 503 responder', async () => {
+      await publisher.publish('app_a', ports({ port: 9090, addresses: [] }), 'r1', never)
+      expect(new Set(dials('app_a-9090'))).toEqual(new Set(['127.0.0.1:503']))
+    })
+
+    it('asked for no longer -> its files go, the others stay', async () => {
+      await publisher.publish('app_a', ports({ port: 9090, addresses: [] }, { port: 7070, addresses: [] }), 'r1', never)
+      await publisher.publish('app_a', ports({ port: 7070, addresses: [] }), 'r2', never)
+      expect(files()).toEqual(all('app_a', 'app_a-7070'))
+      await publisher.publish('app_a', of(['10.0.0.9']), 'r3', never)
+      expect(files()).toEqual(all('app_a'))
+    })
+
+    it('taken away -> no file is left, also not of one whose name begins alike', async () => {
+      await publisher.publish('app_a', ports({ port: 9090, addresses: [] }), 'r1', never)
+      await publisher.publish('app_a-b', ports({ port: 9090, addresses: [] }), 'r1', never)
+      await publisher.publish('app_a', null, 'none', never)
+      expect(files()).toEqual(all('app_a-b', 'app_a-b-9090'))
+    })
+
+    it('a new agent -> rendered again, and what nobody asks for any more is removed', async () => {
+      await publisher.publish('app_a', ports({ port: 9090, addresses: ['10.0.0.9'] }), 'r1', never)
+      const { slots } = publisherPaths(stateDir)
+      rmSync(join(slots, 'app_a-9090.3'))
+      writeFileSync(join(slots, 'app_a-9090.4'), 'rubbish')
+      for (const stale of ['app_a-7070.0', 'app_gone.0', '.1.next']) writeFileSync(join(slots, stale), '10.0.0.9:7070')
+      expect(open().liveRevision('app_a')).toBe('r1')
+      expect(files()).toEqual(all('app_a', 'app_a-9090'))
+      expect(new Set(dials('app_a-9090'))).toEqual(new Set(['10.0.0.9:9090']))
+    })
+
+    it('one of its files is damaged or lost -> reads as not published until it is repaired', async () => {
+      await publisher.publish('app_a', ports({ port: 9090, addresses: ['10.0.0.9'] }), 'r1', never)
+      for (const damage of [(path: string) => rmSync(path), (path: string) => writeFileSync(path, '10.0.0.1:1')]) {
+        damage(join(publisherPaths(stateDir).slots, 'app_a-9090.11'))
+        expect(publisher.liveRevision('app_a')).toBeNull()
+        expect(publisher.repair()).toEqual([])
+        expect(publisher.liveRevision('app_a')).toBe('r1')
+      }
+    })
+  })
+
   it('a new agent -> the same revision from disk, and files rendered again', async () => {
     await publisher.publish('app_a', of(['10.0.0.9']), 'r1', never)
     rmSync(publisherPaths(stateDir).hosts)

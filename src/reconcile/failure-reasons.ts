@@ -27,6 +27,10 @@ export const failureReasons = [
   'DiskFull',
   'NotFound',
   'EngineError',
+  // ingress
+  'IngressNotRunning',
+  'ConfigRefused',
+  'ConfigNotKept',
   // agent
   'RequiredSecretMissing',
   'CredentialMissing',

@@ -419,7 +419,7 @@ describe('certificate', () => {
 
   it.each([
     ['of another host', 'other.example.test', 'shop-tls', /is not for other\.example\.test/],
-    ['that is none', 'shop.example.test', 'no-tls', /no PEM certificate/],
+    ['that is none', 'shop.example.test', 'no-tls', /holds no certificate/],
   ])('one %s -> refused at its field, and nothing of it is quoted', async (_, host, certificate, message) => {
     const { userErrors } = await create(withCertificate(host, certificate))
     expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'certificate'], code: 'CERTIFICATE_UNFIT' }])

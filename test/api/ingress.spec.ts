@@ -288,10 +288,11 @@ describe('orphans', () => {
 })
 
 describe('ensureIngress', () => {
-  const ensure = (httpPort = 8080) => ensureIngress(api.db, 'test-host', async () => ({ httpPort, httpsPort: 8443 }))
+  const node = 'test-host'
+  const ports = async () => ({ httpPort: 8080, httpsPort: 8443 })
 
   it('none -> made for the local node with the given ports; again -> the same', async () => {
-    const made = await ensure()
+    const made = await ensureIngress(api.db, node, ports)
     expect(made).toMatchObject({
       kind: 'ingress',
       project: 'platform',
@@ -300,19 +301,19 @@ describe('ensureIngress', () => {
       httpsPort: 8443,
       paused: false,
     })
-    expect(await ensure(9090)).toEqual(made)
+    expect(await ensureIngress(api.db, node, () => Promise.reject(new Error('asked although there is one')))).toEqual(made)
     expect(await api.db.resource.count({ where: { kind: 'ingress' } })).toBe(1)
   })
 
   it('one of another name that people made -> that one, as it is', async () => {
     const { id, name } = await fresh({ httpPort: 81 })
-    expect(await ensure()).toMatchObject({ id, name, project: 'shop', httpPort: 81, httpsPort: 443 })
+    expect(await ensureIngress(api.db, node, ports)).toMatchObject({ id, name, project: 'shop', httpPort: 81, httpsPort: 443 })
   })
 
   it('its name is something else -> none', async () => {
     await api.graphql(
       `mutation { nginxdemoCreate(input: { projectId: "prj_platform", name: "ingress", hostPort: 9 }) { userErrors { code } } }`,
     )
-    expect(await ensure()).toBeNull()
+    expect(await ensureIngress(api.db, node, ports)).toBeNull()
   })
 })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ApplicationDesired, ApplicationRecord } from '../../src/reconcile/application/desired.js'
+import type { IngressDesired, IngressRecord } from '../../src/reconcile/ingress/desired.js'
 import { mergeCondition, type ConditionDraft } from '../../src/reconcile/condition.js'
 import type { Decision } from '../../src/reconcile/loop.js'
 import type { OpenPass, PassOutcome } from '../../src/persistence/pass-store.js'
@@ -108,7 +109,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
 
       it('what is desired -> spec, placement and nodes as they are now', async () => {
         await store.seen(node.id, now)
-        await store.change(app.id, { ...spec, replicas: 5 })
+        await store.change(app.id, { ...spec, replicas: 5 }, now)
         const claimed = await claim()
         expect(claimed.resource).toMatchObject({
           id: app.id,
@@ -133,9 +134,9 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
 
       it('placed on a node that is named -> that one; on one that does not exist -> none', async () => {
         await store.addNode({ id: 'node_2', name: 'n2', subnet: '10.192.16.0/20' }, now + 1)
-        await store.change(app.id, { ...spec, placement: { node: 'n2' } })
+        await store.change(app.id, { ...spec, placement: { node: 'n2' } }, now)
         expect((await desired()).node).toBe('node_2')
-        await store.change(app.id, { ...spec, placement: { node: 'n9' } })
+        await store.change(app.id, { ...spec, placement: { node: 'n9' } }, now)
         expect((await desired()).node).toBe('')
       })
     })
@@ -416,7 +417,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
           expect([...holds]).toEqual(['pull:x'])
           return {}
         })
-        await store.change(app.id, { ...spec, replicas: 3 })
+        await store.change(app.id, { ...spec, replicas: 3 }, now)
         await pass(({ holds }) => {
           expect([...holds]).toEqual([])
           return {}
@@ -456,7 +457,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
 
       it('changed -> due; deletion asked for -> due', async () => {
         await settle()
-        await store.change(app.id, { ...spec, replicas: 3 })
+        await store.change(app.id, { ...spec, replicas: 3 }, now)
         expect(await due()).toEqual([app.id])
         await pass(() => ({ observedGeneration: 2 }))
         await store.requestDeletion(app.id, now)
@@ -496,6 +497,182 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         const first = await store.due('', 2, now)
         const second = await store.due(first.at(-1)?.id ?? '', 2, now)
         expect([...first, ...second].map((r) => r.id)).toEqual(['app_a', 'app_b', 'app_c'])
+      })
+    })
+
+    describe('ingress', () => {
+      const ingress = { id: 'ing_1', kind: 'ingress', project: 'platform', name: 'edge', spec: {} }
+      const shop = { ...app, id: 'app_s', name: 'shop', spec: { ...spec, ports: [8080], domains: [{ host: 'shop.test' }, { host: 'a.test', path: '/api' }] } }
+      const wanted = async (id = ingress.id) => (await store.peek(id))?.desired as IngressDesired
+      const told = (...records: IngressRecord[]) =>
+        pass(async (opened) => (await opened.write(records), {}), ingress.id, now + 1_000)
+      const route = (change: Partial<Extract<IngressRecord, { type: 'route' }>> = {}): IngressRecord => ({
+        type: 'route',
+        resource: shop.id,
+        host: 'shop.test',
+        path: '/',
+        routed: true,
+        reason: 'Routed',
+        message: '',
+        ...change,
+      })
+      const certificate = { issuer: 'CA', notAfter: now + day, error: null }
+      const seen = (change: Partial<typeof certificate> = {}, host = 'shop.test'): IngressRecord => ({
+        type: 'certificate',
+        host,
+        certificate: { ...certificate, ...change },
+      })
+      const due = async () => (await store.due('', 100, now + 2_000)).map((r) => r.id)
+      const dependants = async () => (await store.dependants(ingress.id)).map((r) => r.id)
+      const secondNode = { id: 'node_2', name: 'n2', subnet: '10.192.16.0/20' }
+
+      beforeEach(async () => {
+        await store.create(ingress, now)
+        await store.create(shop, now)
+        for (const id of [app.id, shop.id, ingress.id]) await pass(() => ({}), id)
+      })
+
+      it('an application with domains -> its target and what was told of them; one without -> nothing', async () => {
+        const fresh = { resource: shop.id, changedAt: now, routed: false, reason: 'Pending', message: '', certificate: null }
+        expect(await wanted()).toEqual({
+          spec: {},
+          node: node.id,
+          targets: [{ resource: shop.id, title: 'shop/shop', domains: shop.spec.domains, ports: [8080], dial: null, secretVersions: {} }],
+          domains: [
+            { host: 'a.test', path: '/api', ...fresh },
+            { host: 'shop.test', path: '/', ...fresh },
+          ],
+          stored: null,
+        })
+      })
+
+      it('an application -> sees its own domains and no other', async () => {
+        expect((await desired(shop.id)).domains.map((d) => d.host)).toEqual(['a.test', 'shop.test'])
+        expect((await desired()).domains).toEqual([])
+      })
+
+      it('a demo with a host -> dialled where it always is, without TLS; one without -> nothing', async () => {
+        const demo = { id: 'demo_1', kind: 'nginxdemo', project: 'platform', name: 'nginx', spec: { hostPort: 8090, host: 'nginx.test' } }
+        await store.create(demo, now)
+        await store.create({ ...demo, id: 'demo_2', name: 'other', spec: { hostPort: 8091 } }, now)
+        const { targets, domains } = await wanted()
+        expect(targets.filter((t) => t.resource.startsWith('demo'))).toEqual([
+          { resource: 'demo_1', title: 'platform/nginx', domains: [{ host: 'nginx.test', tls: 'off' }], ports: [8090], dial: '127.0.0.1:8090', secretVersions: {} },
+        ])
+        expect(domains.map((d) => d.host)).toContain('nginx.test')
+      })
+
+      it('placed on another node -> served by the ingress of that one; on its way -> by both', async () => {
+        await store.addNode(secondNode, now + 1)
+        const other = { ...ingress, id: 'ing_2', name: 'edge-2', spec: { node: 'n2' } }
+        await store.create(other, now)
+        const served = async () => Promise.all([ingress.id, other.id].map(async (id) => (await wanted(id)).domains.length))
+        expect(await served()).toEqual([2, 0])
+        await pass(async (opened) => (await opened.write([{ type: 'published', node: node.id }]), {}), shop.id)
+        await store.change(shop.id, { ...shop.spec, placement: { node: 'n2' } }, now)
+        expect(await served()).toEqual([2, 2])
+        await pass(async (opened) => (await opened.write([{ type: 'unpublished', node: node.id }]), {}), shop.id)
+        expect(await served()).toEqual([0, 2])
+      })
+
+      it('being deleted -> left out, with its domains; gone -> so are they', async () => {
+        await store.requestDeletion(shop.id, now)
+        expect(await wanted()).toMatchObject({ targets: [], domains: [] })
+        await pass(() => ({ finalize: true, decision: decision({ finalized: true }) }), shop.id)
+        expect(await wanted()).toMatchObject({ targets: [], domains: [] })
+      })
+
+      it('a route -> told to its owner by the next pass, which is due and named until it had one', async () => {
+        expect([await due(), await dependants()]).toEqual([[], []])
+        await told(route())
+        expect([await due(), await dependants()]).toEqual([[shop.id], [shop.id]])
+        expect((await desired(shop.id)).domains).toMatchObject([
+          { host: 'a.test', routed: false, reason: 'Pending' },
+          { host: 'shop.test', routed: true, reason: 'Routed' },
+        ])
+        await pass(() => ({}), shop.id, now + 1_500)
+        expect([await due(), await dependants()]).toEqual([[], []])
+      })
+
+      it('a route of what somebody else has by now -> nothing', async () => {
+        await told(route({ resource: 'app_gone' }))
+        expect((await wanted()).domains.map((d) => d.routed)).toEqual([false, false])
+        expect(await due()).toEqual([])
+      })
+
+      it('a paused owner -> is not woken', async () => {
+        await store.setPaused(shop.id, true)
+        await told(route())
+        expect([await due(), await dependants()]).toEqual([[], []])
+      })
+
+      it('the pass fails -> nothing was told', async () => {
+        const failing = pass(
+          async (opened) => {
+            await opened.write([route(), seen()])
+            throw new Error('broken')
+          },
+          ingress.id,
+        )
+        await expect(failing).rejects.toThrow('broken')
+        expect((await wanted()).domains.map((d) => [d.routed, d.certificate])).toEqual([
+          [false, null],
+          [false, null],
+        ])
+        expect(await due()).toEqual([])
+      })
+
+      it('a certificate -> of every path of the host, and of no other host; its owner is due', async () => {
+        await store.change(shop.id, { ...shop.spec, domains: [...shop.spec.domains, { host: 'shop.test', path: '/api' }] }, now)
+        for (const id of [shop.id, ingress.id]) await pass(() => ({ observedGeneration: id === shop.id ? 2 : 1 }), id)
+        await told(seen())
+        const state = { ...certificate, seenAt: now + 1_000 }
+        expect((await wanted()).domains.map((d) => [d.host, d.path, d.certificate])).toEqual([
+          ['a.test', '/api', null],
+          ['shop.test', '/', state],
+          ['shop.test', '/api', state],
+        ])
+        expect(await due()).toEqual([shop.id])
+      })
+
+      it('the same certificate again -> when it was looked at counts, and nobody is woken; another one -> its owner is', async () => {
+        await told(seen())
+        await pass(() => ({}), shop.id, now + 1_000)
+        await pass(async (opened) => (await opened.write([seen()]), {}), ingress.id, now + 1_500)
+        expect((await wanted()).domains[1]?.certificate?.seenAt).toBe(now + 1_500)
+        expect(await due()).toEqual([])
+        const changes: Partial<typeof certificate>[] = [{ notAfter: now + 2 * day }, { error: 'rate limited' as never }, { issuer: 'another' }]
+        for (const [i, change] of changes.entries()) {
+          const at = now + 1_600 + i * 100
+          await pass(async (opened) => (await opened.write([seen(change)]), {}), ingress.id, at)
+          expect(await due()).toEqual([shop.id])
+          await pass(() => ({}), shop.id, at + 50)
+        }
+      })
+
+      it('a certificate that there is not -> kept as what it is', async () => {
+        const none = { issuer: null, notAfter: null, error: 'there is none yet' }
+        await told({ type: 'certificate', host: 'shop.test', certificate: none })
+        expect((await wanted()).domains[1]?.certificate).toEqual({ ...none, seenAt: now + 1_000 })
+      })
+
+      it('a configuration -> kept under its hash, known to this pass alone; again -> no failure', async () => {
+        const record = { type: 'config' as const, sha256: 'a'.repeat(64), content: '{"apps":{}}' }
+        for (let i = 0; i < 2; i++)
+          await pass(async (opened) => {
+            expect(((await opened.write([record])) as IngressDesired).stored).toBe(record.sha256)
+            return {}
+          }, ingress.id)
+        expect(await store.artifact(record.sha256)).toBe(record.content)
+        expect((await wanted()).stored).toBeNull()
+      })
+
+      it('a thousand domains -> all of them, in order', async () => {
+        const domains = Array.from({ length: 1_000 }, (_, i) => ({ host: `d${String(i).padStart(4, '0')}.test` }))
+        await store.change(shop.id, { ...shop.spec, domains }, now)
+        const { domains: found, targets } = await wanted()
+        expect(found.map((d) => d.host)).toEqual(domains.map((d) => d.host))
+        expect(targets[0]?.domains).toHaveLength(1_000)
       })
     })
 

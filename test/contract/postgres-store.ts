@@ -4,7 +4,8 @@ import { ResourceRepository } from '../../src/persistence/resource.repository.js
 import { PostgresPassStore } from '../../src/persistence/postgres-pass-store.js'
 import { readSnapshot } from '../../src/persistence/snapshot.js'
 import type { ApplicationDesired } from '../../src/reconcile/application/desired.js'
-import type { DesiredState, NewResource, StoredResource } from '../simulation/desired-state.js'
+import { domainKey } from '../../src/reconcile/ingress/domain.js'
+import { claimedBy, newDomain, type DesiredState, type NewResource, type StoredResource } from '../simulation/desired-state.js'
 import type { AnyStore } from '../simulation/world.js'
 import { createTestDatabase } from '../setup/test-database.js'
 
@@ -42,10 +43,40 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
   async create({ id, kind, project, name, spec }: NewResource, now: number): Promise<void> {
     const projectId = await this.project(project)
     await this.database.resource.create({ data: { id, kind, projectId, name, spec: spec as object, createdAt: new Date(now) } })
+    await this.claimHosts({ id, kind, spec, before: null }, now)
   }
 
-  async change(id: string, spec: unknown): Promise<void> {
+  async change(id: string, spec: unknown, now: number): Promise<void> {
+    const row = await this.database.resource.findUnique({ where: { id } })
+    if (!row) return
     await this.database.resource.updateMany({ where: { id }, data: { spec: spec as object, generation: { increment: 1 } } })
+    await this.claimHosts({ id, kind: row.kind, spec, before: row.spec }, now)
+  }
+
+  private async claimHosts(
+    { id, kind, spec, before }: { id: string; kind: string; spec: unknown; before: unknown },
+    now: number,
+  ): Promise<void> {
+    const had = new Map(before === null ? [] : claimedBy(kind, before).map((d) => [domainKey(d), JSON.stringify(d)]))
+    const claimed = claimedBy(kind, spec)
+    if (claimed.length === 0 && had.size === 0) return
+    const rows = claimed.map((d) => ({ domain: d, ...newDomain(d, id, now) }))
+    const owned = await this.database.domain.findMany({ where: { resourceId: id } })
+    for (const { host, path } of owned)
+      if (!rows.some((r) => r.host === host && r.path === path)) await this.database.domain.delete({ where: { host_path: { host, path } } })
+    for (const { host, path, domain } of rows) {
+      const fresh = { resourceId: id, changedAt: new Date(now), routed: false, reason: 'Pending', message: '', toldAt: null }
+      const mine = owned.some((o) => o.host === host && o.path === path)
+      const same = had.get(domainKey(domain)) === JSON.stringify(domain)
+      const update = mine ? (same ? {} : { changedAt: new Date(now), reason: 'Pending' }) : { ...fresh, certificateSeenAt: null }
+      await this.database.domain.upsert({ where: { host_path: { host, path } }, create: { host, path, ...fresh }, update })
+    }
+    await this.database.resource.updateMany({ where: { kind: 'ingress' }, data: { nextPassDueAt: new Date(now) } })
+  }
+
+  async artifact(sha256: string): Promise<string | null> {
+    const found = await this.database.artifact.findUnique({ where: { sha256 } })
+    return found ? Buffer.from(found.content).toString('utf8') : null
   }
 
   async requestDeletion(id: string, now: number, removesVolumes = false): Promise<void> {
@@ -53,6 +84,8 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
       where: { id, OR: [{ deletionRequestedAt: null }, { removesVolumes: !removesVolumes }] },
       data: { deletionRequestedAt: new Date(now), removesVolumes, paused: false, generation: { increment: 1 } },
     })
+    if ((await this.database.domain.count({ where: { resourceId: id } })) > 0)
+      await this.database.resource.updateMany({ where: { kind: 'ingress' }, data: { nextPassDueAt: new Date(now) } })
   }
 
   async setPaused(id: string, paused: boolean): Promise<void> {
@@ -76,7 +109,7 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
     const row = await this.database.resource.findUnique({ where: { id }, include: { transitions: { orderBy: { id: 'asc' } } } })
     if (!snapshot || !row) return null
     const events = await this.database.event.findMany({ where: { resourceId: id }, orderBy: { id: 'asc' } })
-    const { releases = [], endpoints = [] } = snapshot.desired as Partial<ApplicationDesired>
+    const { releases = [], endpoints = [], domains = [] } = snapshot.desired as Partial<ApplicationDesired>
     const { generation, observedGeneration, passNumber, lastError, paused, spec } = row
     return {
       generation,
@@ -90,6 +123,7 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
       deleting: row.deletionRequestedAt !== null,
       releases,
       endpoints,
+      domains: domains.filter((d) => d.resource === id),
       failures: snapshot.failures,
       conditions: snapshot.conditions,
       transitions: row.transitions,

@@ -131,7 +131,7 @@ describe("the mission's engine", () => {
       await world.run(20_000)
       expect(await isReady('app_2')).toBe(true)
       expect(await readyOf('app_1')).toBeUndefined()
-      await store.change('app_1', spec)
+      await store.change('app_1', spec, 0)
       world.nudgeOnce('app_1')
       await world.run(40_000)
       expect(await isReady('app_1')).toBe(true)
@@ -162,7 +162,7 @@ describe("the mission's engine", () => {
       const ended = new Map([...engine.containers.values()].map((c) => [c, null as number | null]))
       expect(ended.size).toBe(2)
       Object.assign(world.applications.get('app_1')!, { replicas: 0, serving: false, generation: 2 })
-      await store.change('app_1', { ...spec, ...stubborn, ...gone })
+      await store.change('app_1', { ...spec, ...stubborn, ...gone }, world.clock.now())
       const began = world.clock.now()
       world.nudgeOnce('app_1')
       world.clock.after(20_000, () => world.killAgent(world.nodes[0]!))
@@ -195,7 +195,7 @@ describe("the mission's engine", () => {
           expect(await isReady('app_1')).toBe(true)
           const application = world.applications.get('app_1')
           Object.assign(application!, { generation: 2 })
-          await store.change('app_1', { ...spec, image: 'registry.test/web-slow:1' })
+          await store.change('app_1', { ...spec, image: 'registry.test/web-slow:1' }, 0)
           world.nudgeOnce('app_1')
 
           let events = 0

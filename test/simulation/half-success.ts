@@ -156,7 +156,7 @@ class Journey implements TheApplication {
     const watched = this.world.applications.get(id)
     const replicas = spec.suspended ? 0 : (spec.replicas ?? 1)
     if (watched) Object.assign(watched, { generation: 2, replicas, serving: watched.serving && replicas > 0 && !gap })
-    await this.world.options.store.change(id, spec)
+    await this.world.options.store.change(id, spec, this.world.clock.now())
     this.world.nudgeOnce(id)
   }
 

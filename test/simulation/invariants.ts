@@ -156,6 +156,10 @@ export class Watch implements EngineWitness {
     if (this.options.gentle) for (const application of this.options.applications()) this.requireServing(application)
   }
 
+  get gentle(): boolean {
+    return this.options.gentle
+  }
+
   serving(id: string): string[] {
     return this.views.flatMap((view) => (view.ingress.get(id) ?? []).filter((a) => this.engineOf(a)?.answers(a)))
   }

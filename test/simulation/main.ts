@@ -14,10 +14,14 @@ const beganAt = performance.now()
 const failed: SeedResult[] = []
 let passes = 0
 let virtualSeconds = 0
+let requests = 0
+let lost = 0
 for (let seed = first; seed < first + seeds; seed++) {
   const result = await runSeed(seed, { verbose })
   passes += result.passes
   virtualSeconds += result.virtualSeconds
+  requests += result.requests
+  lost += result.lost
   if (result.failure === null) continue
   failed.push(result)
   console.log(`seed ${seed}: ${result.failure}`)
@@ -26,6 +30,6 @@ for (let seed = first; seed < first + seeds; seed++) {
 }
 const seconds = (performance.now() - beganAt) / 1000
 console.log(
-  `${seeds - failed.length} of ${seeds} seeds passed in ${seconds.toFixed(1)} s (${((seconds / seeds) * 1000).toFixed(0)} ms each; ${passes} passes, ${(virtualSeconds / 3600).toFixed(1)} simulated hours)`,
+  `${seeds - failed.length} of ${seeds} seeds passed in ${seconds.toFixed(1)} s (${((seconds / seeds) * 1000).toFixed(0)} ms each; ${passes} passes, ${(virtualSeconds / 3600).toFixed(1)} simulated hours; ${requests} requests, ${lost} unanswered)`,
 )
 if (failed.length > 0) process.exitCode = 1

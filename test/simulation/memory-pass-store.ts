@@ -4,12 +4,15 @@ import type { Failure } from '../../src/reconcile/backoff.js'
 import type { Condition } from '../../src/reconcile/condition.js'
 import type { ResourceView } from '../../src/reconcile/controller.js'
 import { controllerOf } from '../../src/reconcile/controllers.js'
+import type { DomainState, IngressDesired, IngressRecord } from '../../src/reconcile/ingress/desired.js'
+import { domainKey } from '../../src/reconcile/ingress/domain.js'
+import type { IngressSpec, IngressTarget } from '../../src/reconcile/ingress/spec.js'
 import { reconciledKinds } from '../../src/reconcile/kind.js'
 import type { Decision } from '../../src/reconcile/loop.js'
 import type { NginxdemoSpec } from '../../src/reconcile/nginxdemo/spec.js'
 import { firstFixedOffset, fixedAddressesEnd } from '../../src/persistence/addresses.js'
 import type { ClaimedPass, DueResource, NodeState, OpenPass, PassOutcome, PassStep, PassStore } from '../../src/persistence/pass-store.js'
-import type { DesiredState, NewResource, StoredResource } from './desired-state.js'
+import { claimedBy, newDomain, type DesiredState, type NewResource, type StoredResource } from './desired-state.js'
 
 interface Row {
   id: string
@@ -45,6 +48,11 @@ interface NodeRow extends NodeState {
   rested: Map<string, number>
 }
 
+interface DomainRow extends DomainState {
+  /** When ingress said something new of it. */
+  toldAt: number | null
+}
+
 const day = 86_400_000
 const releasesRead = 10
 
@@ -52,6 +60,9 @@ const releasesRead = 10
 export class MemoryPassStore implements PassStore, DesiredState {
   private readonly rows = new Map<string, Row>()
   private readonly nodes = new Map<string, NodeRow>()
+  /** By host and path. */
+  private domains = new Map<string, DomainRow>()
+  private readonly artifacts = new Map<string, string>()
   private readonly tombstones = new Map<string, { at: number; project: string; name: string; removesVolumes: boolean }>()
   /** One transaction at a time: no time passes in one, so nobody waits. */
   private last: Promise<unknown> = Promise.resolve()
@@ -92,6 +103,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
       if (!row || row.passNumber !== pass) return 'superseded'
       if (row.decisionPass === pass && row.decision) return asStored(row.decision)
       const draft = copyOf(row)
+      const domains = new Map([...this.domains].map(([key, d]) => [key, { ...d }]))
       const rested = new Map([...this.nodes].map(([node, n]) => [node, new Map(n.rested)]))
       try {
         const outcome = await step(this.openPass(draft, now))
@@ -100,6 +112,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
         return outcome.decision
       } catch (error) {
         for (const [node, times] of rested) this.node(node).rested = times
+        this.domains = domains
         throw error
       }
     })
@@ -107,7 +120,16 @@ export class MemoryPassStore implements PassStore, DesiredState {
 
   async dependants(id: string): Promise<DueResource[]> {
     const row = this.rows.get(id)
-    return row ? this.dependantsOf(row).filter((r) => !r.paused).map(({ id, kind, project, name }) => ({ id, kind, project, name })) : []
+    if (!row) return []
+    const owners = row.kind === 'ingress' ? [...this.rows.values()].filter((r) => this.toldSincePass(r)) : []
+    return [...new Set([...this.dependantsOf(row), ...owners])]
+      .filter((r) => !r.paused)
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .map(({ id, kind, project, name }) => ({ id, kind, project, name }))
+  }
+
+  private toldSincePass({ id, lastPassAt }: Row): boolean {
+    return [...this.domains.values()].some((d) => d.resource === id && d.toldAt !== null && d.toldAt > (lastPassAt ?? 0))
   }
 
   private dependantsOf({ project, name }: Row): Row[] {
@@ -119,7 +141,14 @@ export class MemoryPassStore implements PassStore, DesiredState {
   async due(after: string, limit: number, now: number): Promise<DueResource[]> {
     return [...this.rows.values()]
       .filter((r) => r.id > after && !r.paused && (reconciledKinds as readonly string[]).includes(r.kind))
-      .filter((r) => r.generation !== r.observedGeneration || r.deleting || r.nextPassDueAt === null || r.nextPassDueAt < now)
+      .filter(
+        (r) =>
+          r.generation !== r.observedGeneration ||
+          r.deleting ||
+          r.nextPassDueAt === null ||
+          r.nextPassDueAt < now ||
+          this.toldSincePass(r),
+      )
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .slice(0, limit)
       .map(({ id, kind, project, name }) => ({ id, kind, project, name }))
@@ -141,7 +170,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     this.node(nodeId).lastSeenAt = at
   }
 
-  async create({ id, kind, project, name, spec }: NewResource, _now: number): Promise<void> {
+  async create({ id, kind, project, name, spec }: NewResource, now: number): Promise<void> {
     this.rows.set(id, {
       id,
       kind,
@@ -169,23 +198,45 @@ export class MemoryPassStore implements PassStore, DesiredState {
       transitions: [],
       events: [],
     })
+    await this.update(id, (row) => this.claimHosts(row, null, now))
   }
 
-  async change(id: string, spec: unknown): Promise<void> {
+  async change(id: string, spec: unknown, now: number): Promise<void> {
     await this.update(id, (row) => {
+      const before = row.spec
       row.spec = asStored(spec)
       row.generation++
+      this.claimHosts(row, before, now)
     })
   }
 
-  async requestDeletion(id: string, _now: number, removesVolumes = false): Promise<void> {
+  async requestDeletion(id: string, now: number, removesVolumes = false): Promise<void> {
     await this.update(id, (row) => {
       if (row.deleting && row.removesVolumes === removesVolumes) return
       row.deleting = true
       row.removesVolumes = removesVolumes
       row.paused = false
       row.generation++
+      if (claimedBy(row.kind, row.spec).length > 0) this.makeIngressesDue(now)
     })
+  }
+
+  /** What an application that is being deleted still has may be taken over; what another one has is refused before. */
+  private claimHosts({ id, kind, spec }: Row, before: unknown, now: number): void {
+    const claimed = new Map(claimedBy(kind, spec).map((d) => [domainKey(d), d]))
+    const had = new Map(before === null ? [] : claimedBy(kind, before).map((d) => [domainKey(d), JSON.stringify(d)]))
+    if (claimed.size === 0 && had.size === 0) return
+    for (const [key, { resource }] of this.domains) if (resource === id && !claimed.has(key)) this.domains.delete(key)
+    for (const [key, domain] of claimed) {
+      const row = this.domains.get(key)
+      if (row?.resource !== id) this.domains.set(key, { ...newDomain(domain, id, now), toldAt: null })
+      else if (had.get(key) !== JSON.stringify(domain)) Object.assign(row, { changedAt: now, reason: 'Pending' })
+    }
+    this.makeIngressesDue(now)
+  }
+
+  private makeIngressesDue(now: number): void {
+    for (const row of this.rows.values()) if (row.kind === 'ingress') row.nextPassDueAt = now
   }
 
   async setPaused(id: string, paused: boolean): Promise<void> {
@@ -202,7 +253,18 @@ export class MemoryPassStore implements PassStore, DesiredState {
 
   async read(id: string): Promise<StoredResource | null> {
     const row = this.rows.get(id)
-    return row ? copyOf(row) : null
+    return row ? { ...copyOf(row), domains: this.domainsOf((d) => d.resource === id) } : null
+  }
+
+  async artifact(sha256: string): Promise<string | null> {
+    return this.artifacts.get(sha256) ?? null
+  }
+
+  private domainsOf(which: (domain: DomainRow) => boolean): DomainState[] {
+    return [...this.domains.values()]
+      .filter(which)
+      .sort((a, b) => (a.host + a.path < b.host + b.path ? -1 : 1))
+      .map(({ toldAt: _, ...domain }) => ({ ...domain }))
   }
 
   async buried(id: string): Promise<boolean> {
@@ -246,20 +308,24 @@ export class MemoryPassStore implements PassStore, DesiredState {
       write: async (records) => {
         const controller = controllerOf(draft.kind)
         let desired: unknown = this.desiredOf(draft)
+        let stored: string | null = null
         let exhausted = false
         for (const record of records) {
           const address = this.writeRecord(draft, record, now)
           desired = controller?.applyRecord(desired, record, { address, now })
           exhausted ||= (desired as Partial<ApplicationDesired>).addressesExhausted === true
+          stored = (desired as Partial<IngressDesired>).stored ?? null
         }
         // Read back from what was written, so that applyRecord and the store cannot drift apart unseen.
         const read = this.desiredOf(draft)
+        if (draft.kind === 'ingress') return { ...(read as IngressDesired), stored }
         return exhausted ? { ...(read as ApplicationDesired), addressesExhausted: true } : read
       },
     }
   }
 
   private writeRecord(draft: Row, written: unknown, now: number): string | null {
+    if (draft.kind === 'ingress') return this.writeIngressRecord(written as IngressRecord, now)
     if (draft.kind !== 'application')
       throw new Error(`kind ${draft.kind} writes no records, yet its plan asked for ${JSON.stringify(written)}`)
     const record = written as ApplicationRecord
@@ -344,6 +410,25 @@ export class MemoryPassStore implements PassStore, DesiredState {
     }
   }
 
+  private writeIngressRecord(record: IngressRecord, now: number): null {
+    if (record.type === 'config') {
+      this.artifacts.set(record.sha256, record.content)
+      return null
+    }
+    for (const row of this.domains.values()) {
+      if (record.type === 'certificate' && row.host === record.host) {
+        const { seenAt: _, ...before } = row.certificate ?? { seenAt: 0 }
+        if (JSON.stringify(before) !== JSON.stringify(record.certificate)) row.toldAt = now
+        row.certificate = { ...record.certificate, seenAt: now }
+      }
+      if (record.type === 'route' && row.host === record.host && row.path === record.path && row.resource === record.resource) {
+        const { routed, reason, message } = record
+        Object.assign(row, { routed, reason, message, toldAt: now })
+      }
+    }
+    return null
+  }
+
   /** Never used first, else given back longest ago; as `takeAddress` of PostgreSQL. */
   private takeAddress(nodeId: string, draft: Row): string | null {
     const node = this.nodes.get(nodeId)
@@ -374,6 +459,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
     if (outcome.finalize) {
       this.tombstones.set(draft.id, { at: now, project: draft.project, name: draft.name, removesVolumes: draft.removesVolumes })
       this.rows.delete(draft.id)
+      for (const [key, { resource }] of this.domains) if (resource === draft.id) this.domains.delete(key)
       return
     }
     for (const { condition, transitioned } of outcome.conditions.filter((c) => c.changed)) {
@@ -405,6 +491,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   private desiredOf(row: Row): unknown {
     const { spec, releases, endpoints, publishedOn, volumesOn, removesVolumes } = copyOf({ ...row, releases: releasesReadOf(row) })
     if (row.kind === 'nginxdemo') return { spec: spec as NginxdemoSpec, node: this.placedOn(undefined) }
+    if (row.kind === 'ingress') return this.ingressDesiredOf(spec as IngressSpec)
     const desired: ApplicationDesired = {
       spec: spec as ApplicationSpec,
       context: emptyContext,
@@ -413,13 +500,24 @@ export class MemoryPassStore implements PassStore, DesiredState {
       releases,
       endpoints,
       publishedOn,
-      domains: [],
+      domains: this.domainsOf((d) => d.resource === row.id),
       volumesOn,
       removesVolumes,
       dnsTtlSeconds: this.options.dnsTtlSeconds,
       addressesExhausted: false,
     }
     return desired
+  }
+
+  private ingressDesiredOf(spec: IngressSpec): IngressDesired {
+    const node = this.placedOn(spec.node)
+    const targets = [...this.rows.values()]
+      .filter((r) => !r.deleting && [...this.domains.values()].some((d) => d.resource === r.id))
+      .filter((r) => r.publishedOn.includes(node) || this.placedOn((r.spec as ApplicationSpec).placement?.node) === node)
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .map(targetOf)
+    const served = new Set(targets.map((t) => t.resource))
+    return { spec, node, targets, domains: this.domainsOf((d) => served.has(d.resource)), stored: null }
   }
 
   private dependency(name: string): Dependency {
@@ -442,6 +540,17 @@ export class MemoryPassStore implements PassStore, DesiredState {
   private node(id: string): NodeRow {
     return found(this.nodes.get(id), `node ${id}`)
   }
+}
+
+function targetOf({ id: resource, kind, project, name, spec }: Row): IngressTarget {
+  const own = { resource, title: `${project}/${name}`, secretVersions: {} }
+  if (kind === 'nginxdemo') {
+    const { host, hostPort } = spec as NginxdemoSpec
+    const domains = host === undefined ? [] : [{ host, tls: 'off' as const }]
+    return { ...own, domains, ports: [hostPort], dial: `127.0.0.1:${hostPort}` }
+  }
+  const { domains = [], ports = [] } = asStored(spec) as ApplicationSpec
+  return { ...own, domains, ports, dial: null }
 }
 
 /** Everything that a transaction changes in place is a copy; specs and templates are never changed. */

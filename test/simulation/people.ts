@@ -1,8 +1,11 @@
+import type { Domain } from '../../src/reconcile/ingress/domain.js'
+import { domainKey } from '../../src/reconcile/ingress/domain.js'
 import type { ApplicationSpec } from '../../src/reconcile/application/spec.js'
 import { label } from '../../src/reconcile/labels.js'
 import type { Random } from './random.js'
 import { badImages, crashingImage, goodImages, missingImage } from './sim-images.js'
 import type { SimContainer, SimEngine } from './sim-engine.js'
+import type { Claim } from './sim-clients.js'
 import { instance, type SimNode, type World } from './world.js'
 
 const mostApplications = 4
@@ -14,6 +17,9 @@ const preDeploys: Pick<ApplicationSpec, 'preDeploy'>[] = [
   { preDeploy: { command: ['migrate'] } },
   { preDeploy: { command: ['fail'] } },
 ]
+
+/** Few, so that one is soon somebody else's. */
+const hosts = ['a.test', 'b.test', 'c.test', 'd.test', 'e.test']
 
 interface Known {
   id: string
@@ -34,6 +40,9 @@ export class People {
   readonly bystanders: { engine: SimEngine; container: SimContainer }[] = []
   /** Reasons by which a release may be given up through people's own doing: `<id>/<release>` → reason. */
   readonly blame = new Map<string, string>()
+  readonly ingresses = new Map<string, { node: string; httpPort: number }>()
+  /** By host and path. */
+  private readonly claimed = new Map<string, Claim>()
   private counter = 0
   private readonly demo = 'demo_1'
   hasDemo = false
@@ -52,6 +61,7 @@ export class People {
         [label.resource]: 'app_1',
       })
     }
+    await this.createIngresses()
     if (this.random.chance(0.3)) await this.createDemo()
     const count = this.random.whole(1, 3)
     for (let i = 0; i < count; i++) await this.create()
@@ -77,6 +87,10 @@ export class People {
       [1, () => this.change('restarted', (spec) => ({ ...spec, restartNonce: (spec.restartNonce ?? 0) + 1 }))],
       [1, () => this.change('suspended or resumed', (spec) => ({ ...spec, suspended: !spec.suspended }))],
       [1, () => this.change('another pre-deploy command', ({ preDeploy: _, ...spec }) => ({ ...spec, ...this.random.pick(preDeploys) }))],
+      [3, () => this.change('another domain', (spec) => ({ ...spec, domains: [...(spec.domains ?? []), ...this.freeDomain()] }))],
+      [2, () => this.change('changed domains', (spec) => ({ ...spec, domains: (spec.domains ?? []).map((d) => this.touched(d)) }))],
+      [1, () => this.change('one domain less', (spec) => ({ ...spec, domains: (spec.domains ?? []).slice(1) }))],
+      [1, () => this.changeIngress()],
       [1, () => this.remove()],
       [1, () => this.changeMind()],
       [1, () => this.pause()],
@@ -119,14 +133,68 @@ export class People {
       ...this.random.pick(strategies),
       ...this.random.pick(preDeploys),
       ...(this.random.chance(0.25) ? { volumes: [{ name: 'data', path: '/data' }] } : {}),
+      ...(this.random.chance(0.7) ? { domains: this.freeDomain() } : {}),
       ...(this.random.chance(0.2) ? { dependsOn: this.living().slice(0, 1).map((a) => a.name) } : {}),
     }
     this.world.note(`people: create ${id} ${spec.image} × ${spec.replicas}`)
     const application: Known = { id, name: `a${number}`, spec, paused: false, deleting: false, removesVolumes: false, volumes: [] }
     this.known.set(id, application)
+    this.claim(id, spec.domains ?? [])
     await this.store.create({ id, kind: 'application', project: 'shop', name: application.name, spec }, this.world.clock.now())
     this.world.applications.set(id, { id, generation: 1, replicas: spec.replicas ?? 1, deleting: false, serving: false })
     this.world.nudgeOnce(id)
+    if (spec.domains?.length) this.nudgeIngresses()
+  }
+
+  /** Hosts and paths of applications that live, since when each is claimed as it is now. */
+  claims(): Claim[] {
+    return [...this.claimed.values()]
+  }
+
+  private async createIngresses(): Promise<void> {
+    for (const [i, { name }] of this.world.nodes.entries()) {
+      const id = `ing_${i + 1}`
+      const { node, httpPort } = { node: name, httpPort: 8080 }
+      this.ingresses.set(id, { node, httpPort })
+      const spec = { node, httpPort }
+      await this.store.create({ id, kind: 'ingress', project: 'platform', name: `edge-${i + 1}`, spec }, this.world.clock.now())
+      this.world.nudgeOnce(id)
+    }
+  }
+
+  /** Something that every configuration says: each is loaded anew. */
+  private async changeIngress(): Promise<void> {
+    const [id, spec] = this.random.pick([...this.ingresses])
+    spec.httpPort++
+    this.world.note(`people: another port for ${id}`)
+    await this.store.change(id, { ...spec }, this.world.clock.now())
+    this.world.nudgeOnce(id)
+  }
+
+  /** One that nobody has; who is being deleted has none any more. */
+  private freeDomain(): Domain[] {
+    const domain: Domain = { host: this.random.pick(hosts), ...(this.random.chance(0.3) ? { path: '/api' } : {}) }
+    return this.claimed.has(domainKey(domain)) ? [] : [domain]
+  }
+
+  private touched(domain: Domain): Domain {
+    return this.random.chance(0.5) ? { ...domain, requestHeaders: [{ name: 'x-number', value: String(this.counter++) }] } : domain
+  }
+
+  /** A claim that stays as it is stays the one that it was. */
+  private claim(id: string, domains: Domain[]): void {
+    const keys = new Set(domains.map(domainKey))
+    for (const [key, claim] of this.claimed) if (claim.id === id && !keys.has(key)) this.claimed.delete(key)
+    for (const domain of domains) {
+      const key = domainKey(domain)
+      const { host, path = '/' } = domain
+      if (!this.claimed.has(key)) this.claimed.set(key, { id, host, path, since: this.world.clock.now() })
+    }
+  }
+
+  /** Changes of domains are told to every ingress, as by src/api. */
+  private nudgeIngresses(): void {
+    for (const id of this.ingresses.keys()) this.world.nudgeOnce(id)
   }
 
   private async createDemo(): Promise<void> {
@@ -155,8 +223,10 @@ export class People {
       if (watched.replicas === 0 || replicas === 0 || gap) watched.serving = false
       watched.replicas = replicas
     }
-    await this.store.change(application.id, spec)
+    this.claim(application.id, spec.domains ?? [])
+    await this.store.change(application.id, spec, this.world.clock.now())
     this.world.nudgeOnce(application.id)
+    if (JSON.stringify(spec.domains) !== JSON.stringify(before.domains)) this.nudgeIngresses()
   }
 
   private async remove(): Promise<void> {
@@ -168,7 +238,9 @@ export class People {
     const watched = this.world.applications.get(application.id)
     if (watched) Object.assign(watched, { deleting: true, serving: false, generation: watched.generation + 1 })
     application.volumes = this.volumesOf(application.id)
+    this.claim(application.id, [])
     await this.askDeletion(application, this.random.chance(0.5))
+    if (application.spec.domains?.length) this.nudgeIngresses()
   }
 
   /** Deletes what is being deleted once more, with another wish for its volumes. */

@@ -7,10 +7,11 @@ import { Violation } from './invariants.js'
 import { MemoryPassStore } from './memory-pass-store.js'
 import { People } from './people.js'
 import { Random } from './random.js'
+import { ownerOf, SimClients } from './sim-clients.js'
 import { isAlive, type SimContainer } from './sim-engine.js'
 import { badImages, crashingImage, missingImage } from './sim-images.js'
 import { withVirtualGlobals } from './virtual-globals.js'
-import { dnsTtlSeconds, instance, World, type AnyStore } from './world.js'
+import { dnsTtlSeconds, instance, World, type AnyStore, type SimNode } from './world.js'
 
 export interface SeedResult {
   seed: number
@@ -20,6 +21,9 @@ export interface SeedResult {
   events: number
   passes: number
   virtualSeconds: number
+  /** That were sent to an ingress, and those that had no answer. */
+  requests: number
+  lost: number
 }
 
 export interface SeedOptions {
@@ -43,11 +47,12 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   const world = new World({ seed: seed + 1, profile, store, verbose: options.verbose ?? false })
   const beganAt = world.clock.now()
   let failure: string | null = null
+  let scenario: Scenario | undefined
   try {
     await withVirtualGlobals(
       world.clock,
       async () => {
-        const scenario = new Scenario(world, profile, random)
+        scenario = new Scenario(world, profile, random)
         await scenario.trouble()
         await scenario.peace()
       },
@@ -67,11 +72,14 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     events: world.clock.events,
     passes: world.passes,
     virtualSeconds: (world.clock.now() - beganAt) / 1000,
+    requests: scenario?.clients.sent ?? 0,
+    lost: scenario?.clients.lost ?? 0,
   }
 }
 
 class Scenario {
   private readonly people: People
+  readonly clients: SimClients
 
   constructor(
     private readonly world: World,
@@ -79,12 +87,14 @@ class Scenario {
     private readonly random: Random,
   ) {
     this.people = new People(world, random.fork())
+    this.clients = new SimClients(world, world.watch, random.fork(), () => this.people.claims())
   }
 
   async trouble(): Promise<void> {
     const { world, random } = this
     await world.begin()
     await this.people.begin()
+    this.clients.begin()
     const end = world.clock.now() + random.between(60_000, 240_000)
     let nextAct = world.clock.now() + random.between(1_000, 20_000)
     let nextDisaster = world.clock.now() + random.between(1_000, 20_000)
@@ -205,7 +215,8 @@ class Scenario {
       if (!stands) wrong.push(`${container.name}, which is not ours, does not run on ${engine.node}`)
     }
     wrong.push(...(await this.ofAddresses()))
-    void world
+    for (const node of world.nodes) wrong.push(...(await this.ofIngress(node)))
+    wrong.push(...(await this.ofDomains()))
     return wrong
   }
 
@@ -312,6 +323,46 @@ class Scenario {
     return containers.length === 1 && containers[0]?.answering
       ? []
       : [`demo_1: ${containers.map((c) => `${c.name} ${c.state}`).join(', ')}`]
+  }
+
+  /** Each node's Caddy has every route of what lives or is shown there once, and none of anything else. */
+  private async ofIngress(node: SimNode): Promise<string[]> {
+    const { world, people } = this
+    const id = `ing_${world.nodes.indexOf(node) + 1}`
+    const row = await world.clock.hold(world.options.store.read(id))
+    const told = (row?.conditions ?? []).map((c) => `${c.type} ${c.status} ${c.reason}`).sort()
+    if (String(told) !== 'ConfigApplied True Applied,Ready True Serving') return [`${id} says ${told.join(', ')}`]
+    if (row?.observedGeneration !== row?.generation) return [`${id}: generation ${row?.observedGeneration} was looked at`]
+    if (!node.caddy.runs) return [`${id} says that it serves, and its Caddy does not run`]
+    const routes = node.caddy.routes.map((r) => `${r.host}${r.prefix ?? '/'} ${ownerOf(r)}`).sort()
+    const wanted = people.claims().filter((c) => this.isServedOn(node, c.id))
+    const expected = wanted.map((c) => `${c.host}${c.path} ${c.id}`).sort()
+    return String(routes) === String(expected) ? [] : [`${node.id} routes ${routes.join(', ')} instead of ${expected.join(', ')}`]
+  }
+
+  private isServedOn({ id, name, view }: SimNode, application: string): boolean {
+    const { placement } = this.people.known.get(application)?.spec ?? {}
+    const home = placement?.node ?? this.world.nodes[0]?.name
+    void id
+    return home === name || view.ingress.has(application)
+  }
+
+  /** What people are told of their domains is what is so. */
+  private async ofDomains(): Promise<string[]> {
+    const wrong: string[] = []
+    for (const { id, deleting } of this.people.known.values()) {
+      if (deleting) continue
+      const row = await this.world.clock.hold(this.world.options.store.read(id))
+      const claims = this.people.claims().filter((c) => c.id === id)
+      const unrouted = row?.domains.filter((d) => !d.routed || d.reason !== 'Routed') ?? []
+      for (const { host, path, reason } of unrouted) wrong.push(`${id}: ${host}${path} is ${reason}`)
+      if (row?.domains.length !== claims.length) wrong.push(`${id} has ${row?.domains.length} domains instead of ${claims.length}`)
+      const told = (row?.conditions ?? []).filter((c) => c.type === 'Routed' || c.type === 'CertificateReady')
+      const text = told.map((c) => `${c.type} ${c.status} ${c.reason}`).sort()
+      const expected = claims.length > 0 ? 'CertificateReady True Issued,Routed True Routed' : ''
+      if (String(text) !== expected) wrong.push(`${id} says ${text.join(', ')} of ${claims.length} domains`)
+    }
+    return wrong
   }
 
   private async ofAddresses(): Promise<string[]> {

@@ -1,4 +1,3 @@
-import { noIngress } from '../../src/agent/testing/no-ingress.js'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { PinnedKey } from '../../src/adapters/crypto/signing.js'
@@ -14,7 +13,7 @@ import { KnownResources } from '../../src/agent/known-resources.js'
 import { NudgeQueue } from '../../src/agent/nudge-queue.js'
 import { createObserver } from '../../src/agent/observer.js'
 import { OwnEffects } from '../../src/agent/own-effects.js'
-import type { Clock, NodeNetworkSource, ResourceRef } from '../../src/agent/ports.js'
+import type { Clock, NodeNetworkSource, ResourceRef, StateFolderSource } from '../../src/agent/ports.js'
 import { Prober } from '../../src/agent/prober.js'
 import { Publisher } from '../../src/agent/publisher.js'
 import { ToldStates } from '../../src/agent/told-states.js'
@@ -23,7 +22,8 @@ import { Watcher } from '../../src/agent/watcher.js'
 import { secretKey, type ResultOf, type Verb } from '../../src/reconcile/action.js'
 import type { SignedAction } from '../../src/reconcile/loop.js'
 import type { Observation, ObserveRequest } from '../../src/reconcile/observed.js'
-import type { SimEngine } from './sim-engine.js'
+import { ingressOver, type SimCaddy } from './sim-caddy.js'
+import type { EngineFaults, SimEngine } from './sim-engine.js'
 import { SimProcess } from './sim-process.js'
 import { AttemptCancelled, type NodeWorker } from './sim-temporal.js'
 import type { VirtualClock } from './virtual-clock.js'
@@ -37,6 +37,11 @@ export interface SimAgentOptions {
   /** The node's disk: outlives the agent. */
   stateDir: string
   engine: SimEngine
+  caddy: SimCaddy
+  /** Those of Caddy's admin socket are as those of the engine's. */
+  faults: EngineFaults
+  /** What the control plane keeps under this hash. */
+  artifact(sha256: string): Promise<string | null>
   clock: VirtualClock
   pinnedKeys: PinnedKey[]
   /** This machine's clock minus the control plane's. */
@@ -126,6 +131,8 @@ export class SimAgent implements NodeWorker {
         onSubscribe: () => void sweep.run(),
       })
       const resolver = new ImageResolver(engine, nodeClock)
+      const { caddy, faults, artifact } = options
+      const ingress = ingressOver(caddy, { process, clock: nodeClock, faults, artifact })
       const executor = createExecutor({
         engine,
         prober,
@@ -134,7 +141,8 @@ export class SimAgent implements NodeWorker {
         network: networkOver(engine),
         pulls: { admit: () => undefined, pulled: () => undefined },
         ...controlPlaneOf(process, nodeClock),
-        ...noIngress,
+        ingress,
+        folders,
         clock: nodeClock,
       })
       const gate = new ActionGate({
@@ -152,7 +160,8 @@ export class SimAgent implements NodeWorker {
         engine,
         prober,
         publisher,
-        ...noIngress,
+        ingress,
+        folders,
         connections: {
           count: (addresses: string[]) => Promise.resolve(Object.fromEntries(addresses.map((a) => [a, 0]))),
         } as ConnectionCounter,
@@ -244,6 +253,12 @@ function controlPlaneOf(process: SimProcess, clock: Clock): Pick<ExecutorPorts, 
     credentials: { credential: () => answered({ host: 'registry.test', username: 'node', password: 'open' }) },
     artifacts: { put: (content) => answered(createHash('sha256').update(content).digest('hex')) },
   }
+}
+
+/** The node's disk is never lost in here, so neither are the folders that a container mounts. */
+const folders: StateFolderSource = {
+  mounted: (spec) => ({ ...spec, mounts: spec.mounts.filter((m) => m.kind !== 'state') }),
+  lost: () => false,
 }
 
 /** As src/agent/node-network.ts keeps it: made once, looked for again when it is found missing. */

@@ -191,7 +191,7 @@ export class SimEngine implements NodeEngine {
     await this.clock.sleep(this.faults.creationMs())
     this.reserved.delete(spec.name)
     if (this.life !== life) return null
-    const container = this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts, true)
+    const container = this.add(spec.name, spec.labels, image, spec.address, spec.restartPolicy, spec.publishedPorts, spec.network !== 'host')
     if (spec.labels[label.purpose] !== undefined) container.image = { ...image, behaviour: jobBehaviour(spec) }
     const volumes = spec.mounts.filter((m) => m.kind === 'volume').map((m) => m.source)
     Object.assign(container, { env, volumes, limits: spec.resources, devices: spec.devices.map((d) => d.source) })

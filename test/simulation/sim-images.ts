@@ -64,7 +64,16 @@ export const demoImage: SimImage = {
   localOnly: false,
 }
 
-export const allImages: SimImage[] = [...goodImages, crashingImage, ...badImages.map((b) => b.image), demoImage]
+/** The node's ingress. */
+export const caddyImage: SimImage = {
+  reference: 'caddy:2.11',
+  digest: `sha256:${'7'.repeat(64)}`,
+  id: `sha256:${'6'.repeat(64)}`,
+  behaviour: { readyAfterMs: 80, stopMs: 150 },
+  localOnly: false,
+}
+
+export const allImages: SimImage[] = [...goodImages, crashingImage, ...badImages.map((b) => b.image), demoImage, caddyImage]
 
 export function repositoryOf(reference: string): string {
   const name = reference.split('@')[0] ?? reference

@@ -12,6 +12,7 @@ import { Faults, gentle, type Profile } from './faults.js'
 import { NodeView, Watch, type WatchedApplication } from './invariants.js'
 import { Random } from './random.js'
 import { SimAgent } from './sim-agent.js'
+import { SimCaddy } from './sim-caddy.js'
 import { SimDatabase } from './sim-database.js'
 import { SimEngine } from './sim-engine.js'
 import { SimProcess } from './sim-process.js'
@@ -34,6 +35,7 @@ export interface SimNode {
   /** Its clock minus the control plane's. */
   skewMs: number
   engine: SimEngine
+  caddy: SimCaddy
   view: NodeView
   agent: SimAgent | null
   stateDir: string
@@ -182,6 +184,9 @@ export class World {
       node: node.id,
       stateDir: node.stateDir,
       engine: node.engine,
+      caddy: node.caddy,
+      faults: this.faults,
+      artifact: (sha256) => this.clock.hold(this.options.store.artifact(sha256)),
       clock: this.clock,
       pinnedKeys: [pinnedKeyOf(signingPem)],
       skewMs: node.skewMs,
@@ -215,7 +220,8 @@ export class World {
     await this.options.store.addNode({ id, name, subnet: `10.192.${index * 16}.0/20` }, this.clock.now())
     const engine = new SimEngine(id, this.clock, this.random.fork(), this.faults, this.watch, (line) => this.note(line), skewMs)
     const view = new NodeView(id, engine, stateDir, this.clock, this.random.fork())
-    const node: SimNode = { id, name, skewMs, engine, view, agent: null, stateDir }
+    const caddy = new SimCaddy(instance, engine)
+    const node: SimNode = { id, name, skewMs, engine, caddy, view, agent: null, stateDir }
     this.watch.views.push(view)
     this.nodes.push(node)
     this.startAgent(node)

@@ -11,11 +11,14 @@ export class CaddyAway extends Error {}
 const timeoutMs = 30_000
 const awayCodes = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
 
+/** Without `must-revalidate` a configuration equal to the present one is no load, and files that it names are not read again. */
+const loadHeaders = { 'content-type': 'application/json', 'cache-control': 'must-revalidate' }
+
 /** Caddy's admin interface on its unix socket. */
 export class CaddyAdmin {
   constructor(private readonly socket: string) {}
 
-  /** Takes the configuration as a whole; the one before stays when it is refused. */
+  /** Takes the configuration as a whole, also when it is there already; the one before stays when it is refused. */
   async load(config: string, signal: AbortSignal): Promise<void> {
     await this.ask('POST', '/load', config, signal)
   }
@@ -31,7 +34,7 @@ export class CaddyAdmin {
       // A socket's path has at most 107 bytes; by way of the open folder it is short wherever that lies.
       const socketPath = `/proc/self/fd/${folder}/${basename(this.socket)}`
       // A connection that is kept alive may be closed by the load that it carried.
-      const headers = body === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+      const headers = body === null ? {} : { ...loadHeaders, 'content-length': Buffer.byteLength(body) }
       const { status, text } = await send({ socketPath, method, path, headers, agent: false, signal, timeout: timeoutMs }, body)
       if (status < 400) return text
       throw new CaddyRefusal(messageIn(text))

@@ -86,7 +86,9 @@ export class ApplicationPlanResolver {
   }
 }
 
-type Asked = { request: PreviewRequest } | { errors: ApplicationError[] }
+/** What is asked of the preview, with a spec that was checked. */
+type Checked = PreviewRequest & { spec: ApplicationSpec }
+type Asked = { request: Checked } | { errors: ApplicationError[] }
 
 async function asItStands(id: string, { loaders }: GraphqlContext): Promise<PlannedChange | { errors: ApplicationError[] }> {
   const row = await loaders.resource.load(id)
@@ -94,7 +96,7 @@ async function asItStands(id: string, { loaders }: GraphqlContext): Promise<Plan
   return { errors: [{ field: ['id'], message: `there is no application ${id}`, code: 'NOT_FOUND' }] }
 }
 
-async function requestFor(subject: Omit<PreviewRequest, 'project'>, { loaders }: GraphqlContext): Promise<PreviewRequest> {
+async function requestFor(subject: Omit<Checked, 'project'>, { loaders }: GraphqlContext): Promise<Checked> {
   const project = await loaders.project.load(subject.projectId)
   return { ...subject, project: project?.name ?? '' }
 }

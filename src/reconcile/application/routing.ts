@@ -1,6 +1,6 @@
 import { condition, type ConditionDraft } from '../condition.js'
 import type { DomainState } from '../ingress/desired.js'
-import { domainKey } from '../ingress/domain.js'
+import { domainKey, type Domain } from '../ingress/domain.js'
 import type { World } from './world.js'
 
 /** More than a person reads in one line. */
@@ -10,10 +10,16 @@ const namedMost = 5
 export function routingOf({ input }: World): ConditionDraft[] {
   const { domains, spec } = input.desired
   if (domains.length === 0 || input.resource.deleting) return []
-  const plain = new Set((spec.domains ?? []).filter((d) => d.tls === 'off').map((d) => d.host))
+  const plain = plainHosts(spec.domains ?? [])
   const secured = domains.filter((d) => !plain.has(d.host) && (d.certificate !== null || d.routed))
   const looked = secured.filter((d) => d.certificate !== null)
   return [routed(domains), ...(looked.length > 0 ? [certificates(looked, input.now)] : [])]
+}
+
+/** A host has one certificate: it has none only where no path of it asks for one. */
+function plainHosts(domains: Domain[]): Set<string> {
+  const secured = new Set(domains.filter((d) => d.tls !== 'off').map((d) => d.host))
+  return new Set(domains.filter((d) => !secured.has(d.host)).map((d) => d.host))
 }
 
 function routed(domains: DomainState[]): ConditionDraft {

@@ -11,13 +11,13 @@ const wellMostMs = day / 2
 const missingLeastMs = 1_000
 const missingMostMs = 300_000
 
-/** Hosts that are served with a certificate, whose state is unknown or old, those that were looked at longest ago first. */
+/** Hosts that are served with a certificate, those whose look is due first before all: never those that are well before one that is not. */
 export function hostsToLookAt(desired: IngressDesired): string[] {
   return withCertificate(desired)
-    .sort((a, b) => (a.certificate?.seenAt ?? 0) - (b.certificate?.seenAt ?? 0) || (a.host < b.host ? -1 : 1))
-    .map((d) => d.host)
-    .filter((host, index, all) => all.indexOf(host) === index)
+    .map((domain) => ({ host: domain.host, at: dueAt(domain) }))
+    .sort((a, b) => a.at - b.at || (a.host < b.host ? -1 : 1))
     .slice(0, hostsAtOnce)
+    .map(({ host }) => host)
 }
 
 /** One domain of each host that has a certificate. */
@@ -50,17 +50,18 @@ function differs(a: CertificateState, b: CertificateState): boolean {
 
 /** When the next certificate is to be looked at; null = there is none to look at. */
 export function lookAgainMs(desired: IngressDesired, now: number): number | null {
-  const waits = withCertificate(desired).map((domain) => waitOf(domain, now))
-  return waits.length === 0 ? null : Math.min(...waits)
+  const times = withCertificate(desired).map(dueAt)
+  if (times.length === 0) return null
+  return Math.max(times.reduce((a, b) => Math.min(a, b)) - now, missingLeastMs)
 }
 
-function waitOf({ certificate, changedAt }: DomainState, now: number): number {
-  if (certificate === null) return missingLeastMs
-  const age = now - certificate.seenAt
-  if (certificate.error === null && certificate.notAfter !== null) {
-    const half = (certificate.notAfter - certificate.seenAt) / 2
-    return Math.max(Math.min(Math.max(half, wellLeastMs), wellMostMs) - age, missingLeastMs)
-  }
-  const patience = Math.min(Math.max((now - changedAt) / 10, missingLeastMs), missingMostMs)
-  return Math.max(patience - age, missingLeastMs)
+function dueAt({ certificate, changedAt }: DomainState): number {
+  if (certificate === null) return 0
+  const { seenAt, notAfter, error } = certificate
+  if (error === null && notAfter !== null) return seenAt + within((notAfter - seenAt) / 2, wellLeastMs, wellMostMs)
+  return seenAt + within((seenAt - changedAt) / 10, missingLeastMs, missingMostMs)
+}
+
+function within(ms: number, least: number, most: number): number {
+  return Math.min(Math.max(ms, least), most)
 }

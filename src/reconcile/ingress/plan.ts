@@ -9,7 +9,7 @@ import { withTag } from '../name.js'
 import type { NodeObservation, ObservedContainer, ObserveRequest, UnreachableNode } from '../observed.js'
 import { pullKey } from '../pull-key.js'
 import { certificateRecords, hostsToLookAt, lookAgainMs } from './certificate-looks.js'
-import type { IngressDesired, IngressRecord } from './desired.js'
+import type { DomainState, IngressDesired, IngressRecord } from './desired.js'
 import { renderCaddyConfig } from './render.js'
 import { routeRecords } from './told-routes.js'
 import { ingressDefaults, ingressPaths, type IngressSpec, type Rendered } from './spec.js'
@@ -28,6 +28,14 @@ export const debounceMs = 150
 /** But nobody waits longer than this for others who go on changing. */
 const debounceMostMs = 1_000
 const stopGraceSeconds = 10
+
+/** What a Caddy that has never been given a configuration starts with: nobody is served by it. */
+const bootConfig = canonicalJson({ admin: { listen: `unix/${ingressPaths.adminSocket}|0660`, config: { persist: true } } })
+export const bootConfigHash = hashOf(bootConfig)
+
+function hashOf(content: string): string {
+  return createHash('sha256').update(content).digest('hex')
+}
 
 const imageOf = (spec: IngressSpec) => withTag(spec.image ?? ingressDefaults.image)
 
@@ -66,7 +74,7 @@ function unreachable({ resource }: PlanInput<IngressDesired>, node: UnreachableN
 function planOn(input: PlanInput<IngressDesired>, node: NodeObservation): Plan<IngressRecord> {
   const rendered = renderCaddyConfig(input.desired.spec, input.desired.targets, new Map())
   const content = canonicalJson(rendered.config)
-  const work: Work = { input, node, rendered, content, sha256: createHash('sha256').update(content).digest('hex') }
+  const work: Work = { input, node, rendered, content, sha256: hashOf(content) }
   const actions = actionsOf(work)
   return {
     records: recordsOf(work, actions),
@@ -105,13 +113,29 @@ function isApplied({ node, sha256 }: Work): boolean {
   return node.ingress?.loaded === sha256
 }
 
-/** How long the configuration waits for more changes; nothing when none is loaded yet. */
-function debounceLeftMs({ input, node }: Work): number {
-  if (node.ingress?.loaded == null) return 0
-  const recent = input.desired.domains.map((d) => input.now - d.changedAt).filter((age) => age >= 0 && age < debounceMostMs)
-  if (recent.length === 0) return 0
-  return Math.max(0, Math.min(debounceMs - Math.min(...recent), debounceMostMs - Math.max(...recent)))
+/** Some configuration is loaded that was given to it, this one or an earlier one. */
+function serves({ node }: Work): boolean {
+  const loaded = node.ingress?.loaded ?? null
+  return loaded !== null && loaded !== bootConfigHash
 }
+
+/** How long the configuration waits for more changes; nothing when none is loaded yet. */
+function debounceLeftMs(work: Work): number {
+  const { input } = work
+  if (!serves(work)) return 0
+  const waiting = input.desired.domains.flatMap((d) => waitsForMs(d, input.now))
+  if (waiting.length === 0) return 0
+  return Math.max(0, Math.min(debounceMs - least(waiting), debounceMostMs - most(waiting)))
+}
+
+/** Since when a change may wait for its load. One of long ago is old news, unless nothing was said of it yet. */
+function waitsForMs({ changedAt, reason }: DomainState, now: number): number[] {
+  const age = now - changedAt
+  return age >= 0 && (age < debounceMostMs || reason === 'Pending') ? [age] : []
+}
+
+const least = (numbers: number[]) => numbers.reduce((a, b) => Math.min(a, b), Infinity)
+const most = (numbers: number[]) => numbers.reduce((a, b) => Math.max(a, b), 0)
 
 function recordsOf(work: Work, actions: Action[]): IngressRecord[] {
   const { input, node, rendered, content, sha256 } = work
@@ -128,16 +152,14 @@ function recordsOf(work: Work, actions: Action[]): IngressRecord[] {
 function requeueOf(work: Work): number | null {
   const { input, node } = work
   if (input.resource.deleting) return null
-  const waits = [debounceLeftMs(work), isApplied(work) ? lookAgainMs(input.desired, work.input.now) : null].filter(
-    (ms): ms is number => ms !== null && ms > 0,
-  )
-  return waits.length > 0 && node.containers.length > 0 ? Math.min(...waits) : null
+  if (node.containers.length === 0) return null
+  if (isApplied(work)) return lookAgainMs(input.desired, input.now)
+  return debounceLeftMs(work) || null
 }
 
 /** In the host's network, so that it has the clients' addresses and both ports; with no right but to open those. */
 function caddyContainer({ instance, resource, desired }: PlanInput<IngressDesired>): ContainerSpecGiven {
   const image = imageOf(desired.spec)
-  const boot = canonicalJson({ admin: { listen: `unix/${ingressPaths.adminSocket}|0660`, config: { persist: true } } })
   const own = {
     image,
     command: ['caddy', 'run', '--resume', '--config', '/boot/caddy.json'],
@@ -147,7 +169,7 @@ function caddyContainer({ instance, resource, desired }: PlanInput<IngressDesire
       ['XDG_DATA_HOME', ingressPaths.data],
       ['XDG_CONFIG_HOME', ingressPaths.config],
     ] as [string, string][],
-    files: [{ path: '/boot/caddy.json', mode: 0o644, content: boot }],
+    files: [{ path: '/boot/caddy.json', mode: 0o644, content: bootConfig }],
     mounts: [
       { kind: 'state' as const, source: 'endpoints', target: ingressPaths.endpoints, readOnly: true },
       { kind: 'state' as const, source: 'ingress/sockets', target: ingressPaths.sockets, readOnly: false },
@@ -263,7 +285,7 @@ function readiness(work: Work, actions: Action[]): ConditionDraft {
   const current = node.containers.find((c) => c.state === 'running')
   // What was loaded before a refused configuration goes on serving: that is ConfigApplied's news.
   if (failure && next?.verb !== 'loadIngressConfig') return ready('False', failure.reason, failure.message)
-  if (current && (node.ingress?.loaded ?? null) !== null && (!next || next.verb === 'loadIngressConfig')) {
+  if (current && serves(work) && (!next || next.verb === 'loadIngressConfig')) {
     const left = rendered.leftOut.length
     return ready(
       'True',
