@@ -256,7 +256,7 @@ export class ResourceRepository {
         pausedReason: null,
       }
       // At once, and not when the last of it is gone: the next one may have its domains although its node is away.
-      const { due } = await claimDomains(tx, resource, resource.spec, null, context.now)
+      const { due } = await claimDomains(tx, resource, again ? null : resource.spec, null, context.now)
       const told = {
         reason: 'DeletionRequested',
         message: deletion?.message(resource, removesVolumes) ?? 'its deletion was asked for',

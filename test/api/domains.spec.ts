@@ -118,6 +118,29 @@ describe('claims', () => {
     expect(await hostsOf(id)).toEqual(['mine.test/'])
   })
 
+  it('a host that somebody has, in a plan -> refused as the change would be, and nothing is claimed', async () => {
+    await fresh({ domains: [{ host: 'planned.test' }] })
+    const id = await fresh({ domains: [{ host: 'planner.test' }] })
+    const plan = async (declared: string, given: string, variables: object) => {
+      const { data, errors } = await api.graphql(
+        `query (${declared}) { applicationPlan(${given}) { userErrors { field code } } }`,
+        variables,
+      )
+      expect(errors).toEqual([])
+      return data.applicationPlan.userErrors
+    }
+    const domains = [{ host: 'planned.test' }]
+    const changes = '$id: ID!, $changes: ApplicationUpdateInput!'
+    expect(await plan(changes, 'id: $id, changes: $changes', { id, changes: { domains } })).toEqual([
+      { field: ['changes', 'domains', '0', 'host'], code: 'DOMAIN_TAKEN' },
+    ])
+    const input = { projectId, name: 'plan', image: 'nginx', ports: [80], domains }
+    expect(await plan('$input: ApplicationCreateInput!', 'input: $input', { input })).toEqual([
+      { field: ['input', 'domains', '0', 'host'], code: 'DOMAIN_TAKEN' },
+    ])
+    expect(await hostsOf(id)).toEqual(['planner.test/'])
+  })
+
   it('another path of a host that somebody has -> claimed', async () => {
     await fresh({ domains: [{ host: 'paths.test' }] })
     expect(await hostsOf(await fresh({ domains: [{ host: 'paths.test', path: '/b' }] }))).toEqual(['paths.test/b'])
@@ -396,7 +419,7 @@ describe('certificate', () => {
 
   it.each([
     ['of another host', 'other.example.test', 'shop-tls', /is not for other\.example\.test/],
-    ['that is none', 'shop.example.test', 'no-tls', /no PEM certificate/],
+    ['that is none', 'shop.example.test', 'no-tls', /holds no certificate/],
   ])('one %s -> refused at its field, and nothing of it is quoted', async (_, host, certificate, message) => {
     const { userErrors } = await create(withCertificate(host, certificate))
     expect(userErrors).toMatchObject([{ field: ['input', 'domains', '1', 'certificate'], code: 'CERTIFICATE_UNFIT' }])

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { claimConflicts, claimsAnything, dependantsOf, type Claimant } from '../../persistence/application-claims.js'
 import type { Transaction } from '../../persistence/database.js'
+import { claimDomains } from '../../persistence/domain-claims.js'
 import type { DueResource } from '../../persistence/pass-store.js'
 import { namesOthers } from '../../persistence/references.js'
 import {
@@ -17,7 +18,7 @@ import type { GraphqlContext } from '../graphql/context.js'
 import { invalidErrors } from '../graphql/user-error.js'
 import { keyErrors, writeContext } from '../graphql/write-context.js'
 import { Nudger } from '../nudge/nudger.service.js'
-import { changeErrors, createErrors } from '../resource/change-errors.js'
+import { changeErrors, createErrors, domainErrors } from '../resource/change-errors.js'
 import { certificateErrors } from '../domain/certificate-errors.js'
 import { Vault } from '../secret/vault.service.js'
 import { referenceErrors } from './reference-errors.js'
@@ -122,16 +123,19 @@ export class ApplicationWriter {
 
   /** The spec that `change` would write, or what it would refuse; writes nothing. */
   async planChange(asked: AskedChange, context: GraphqlContext): Promise<PlannedChange | { errors: ApplicationError[] }> {
-    const { operation, id } = asked
+    const { operation, id, argument } = asked
     const errors = changeRefusals(asked, context)
     if (errors.length > 0) return { errors }
     const checked = this.checkedChange(asked, context.actor)
+    const write = writeContext(operation, context.actor, this.options.clock())
     // Refused in any case: that is how a write ends without having written.
     const instead = async (...row: Parameters<typeof checked>): Promise<SpecChange<PlannedChange | ApplicationError[]>> => {
       const made = await checked(...row)
-      return { refused: 'refused' in made ? made.refused : { row: row[1], spec: made.spec } }
+      if ('refused' in made) return made
+      const [before, resource, tx] = row
+      const { taken } = await claimDomains(tx, resource, before, made.spec, write.now)
+      return { refused: taken.length > 0 ? domainErrors(taken, argument) : { row: resource, spec: made.spec } }
     }
-    const write = writeContext(operation, context.actor, this.options.clock())
     const result = await this.resources.patch({ id, kind }, null, instead, write)
     if (result.outcome === 'refused') return Array.isArray(result.refused) ? { errors: result.refused } : result.refused
     if (result.outcome === 'changed' || result.outcome === 'unchanged') throw new Error(`a plan of ${id} has written`)
@@ -163,7 +167,11 @@ export class ApplicationWriter {
     this.nudger.allSoon(due)
   }
 
-  private createCheck({ projectId, name, spec }: Pick<AskedCreate, 'projectId' | 'name' | 'spec'>): CreateCheck<ApplicationError[]> {
+  private createCheck({
+    projectId,
+    name,
+    spec,
+  }: Pick<AskedCreate, 'projectId' | 'name' | 'spec'>): CreateCheck<ApplicationError[]> {
     return (tx) => this.conflictsOf(tx, { id: null, projectId, name, before: null, spec })
   }
 

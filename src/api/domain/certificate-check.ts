@@ -1,42 +1,27 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
+import { ownCertificateProblem } from '../../reconcile/ingress/own-certificate.js'
 
 const certificatePem = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
-const keyPem = /-----BEGIN (?:RSA |EC )?PRIVATE KEY-----[\s\S]+?-----END (?:RSA |EC )?PRIVATE KEY-----/
 
 /** What a secret's value lacks to serve a host with TLS, in words that quote nothing of it; null = it serves. */
 export function certificateFault(value: string, host: string, now: number): string | null {
+  const problem = ownCertificateProblem(value)
+  if (problem !== null) return `it ${problem}`
   const chain = chainOf(value)
-  if (typeof chain === 'string') return chain
-  const key = keyOf(value)
-  if (typeof key === 'string') return key
+  if (chain === null) return 'a certificate of its chain cannot be read'
   const [leaf] = chain
-  if (!leaf?.checkPrivateKey(key)) return 'the private key is not that of the first certificate'
   if (chain.some((c, at) => at > 0 && !isIssuedBy(chain[at - 1], c)))
-    return 'the chain is not in order: each certificate has to be followed by the one that signed it'
-  if (chain.some((c) => c.validToDate.getTime() <= now)) return 'a certificate of the chain has expired'
-  if (chain.some((c) => c.validFromDate.getTime() > now)) return 'a certificate of the chain is not valid yet'
-  return covers(leaf, host) ? null : `the certificate is not for ${host}`
+    return 'its chain is not in order: each certificate has to be followed by the one that signed it'
+  if (chain.some((c) => c.validToDate.getTime() <= now)) return 'a certificate of its chain has expired'
+  if (chain.some((c) => c.validFromDate.getTime() > now)) return 'a certificate of its chain is not valid yet'
+  return leaf && covers(leaf, host) ? null : `its certificate is not for ${host}`
 }
 
-function chainOf(value: string): X509Certificate[] | string {
-  const texts = value.match(certificatePem) ?? []
-  if (texts.length === 0) return 'there is no PEM certificate in it'
+function chainOf(value: string): X509Certificate[] | null {
   try {
-    return texts.map((text) => new X509Certificate(text))
+    return (value.match(certificatePem) ?? []).map((text) => new X509Certificate(text))
   } catch {
-    return 'a certificate of it cannot be read'
-  }
-}
-
-function keyOf(value: string): KeyObject | string {
-  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(value))
-    return 'its private key is encrypted: give it without a passphrase'
-  const [text] = keyPem.exec(value) ?? []
-  if (text === undefined) return 'there is no PEM private key in it: it has to hold the chain and the key'
-  try {
-    return createPrivateKey(text)
-  } catch {
-    return 'its private key cannot be read'
+    return null
   }
 }
 

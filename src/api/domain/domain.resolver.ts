@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common'
-import { Args, Context, ID, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql'
+import { Args, ID, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import { DomainRepository, type DomainRow, type Doors } from '../../persistence/domain.repository.js'
 import type { ResourceRow } from '../../persistence/resource.repository.js'
 import type { ApplicationSpec } from '../../reconcile/application/spec.js'
@@ -31,12 +31,12 @@ export class DomainResolver {
   }
 
   @ResolveField(() => Reconciled, { nullable: true, description: 'What has claimed it; null when that has just gone.' })
-  resource(@Parent() { resourceId }: DomainRow, @Context() { loaders }: GraphqlContext) {
+  resource({ resourceId }: DomainRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.resource.load(resourceId)
   }
 
   @ResolveField(() => TlsMode, { description: 'Where its certificate comes from.' })
-  async tls(@Parent() row: DomainRow, @Context() context: GraphqlContext): Promise<TlsMode> {
+  async tls(row: DomainRow, _noArguments: unknown, context: GraphqlContext): Promise<TlsMode> {
     return tlsOf(row, await placeOf(row, context))
   }
 
@@ -44,19 +44,19 @@ export class DomainResolver {
     nullable: true,
     description: 'Where a browser finds it; null for a wildcard, and while its node has no ingress.',
   })
-  async url(@Parent() row: DomainRow, @Context() context: GraphqlContext): Promise<string | null> {
+  async url(row: DomainRow, _noArguments: unknown, context: GraphqlContext): Promise<string | null> {
     const place = await placeOf(row, context)
     if (!place.ingress || row.host.startsWith('*.')) return null
     return urlOf(row, tlsOf(row, place), place.ingress)
   }
 
   @ResolveField(() => DomainRoute, { description: 'Whether requests for it reach what it is for.' })
-  routed(@Parent() { routed, reason, message }: DomainRow): DomainRoute {
+  routed({ routed, reason, message }: DomainRow): DomainRoute {
     return { status: routed ? ConditionStatus.True : ConditionStatus.False, reason, message }
   }
 
   @ResolveField(() => DomainCertificate, { nullable: true, description: 'null before it was looked at, and without TLS.' })
-  certificate(@Parent() row: DomainRow): DomainCertificate | null {
+  certificate(row: DomainRow): DomainCertificate | null {
     const { certificateIssuer: issuer, certificateNotAfter: notAfter, certificateError: error, certificateSeenAt: seenAt } = row
     return seenAt && { issuer, notAfter, error, seenAt }
   }
@@ -65,7 +65,7 @@ export class DomainResolver {
     nullable: true,
     description: 'What answers requests for it now; null for what is no application.',
   })
-  async servedBy(@Parent() { resourceId }: DomainRow, @Context() { loaders }: GraphqlContext): Promise<DomainServing | null> {
+  async servedBy({ resourceId }: DomainRow, _noArguments: unknown, { loaders }: GraphqlContext): Promise<DomainServing | null> {
     const owner = await loaders.resource.load(resourceId)
     if (owner?.kind !== 'application') return null
     const [release, endpoints, { instance }] = await Promise.all([
@@ -91,7 +91,7 @@ export class DomainResolver {
 @Resolver(() => Application)
 export class ApplicationDomainsResolver {
   @ResolveField(() => [Domain], { description: 'Its domains as they are served, by host and path.' })
-  domains(@Parent() { id }: ResourceRow, @Context() { loaders }: GraphqlContext) {
+  domains({ id }: ResourceRow, _noArguments: unknown, { loaders }: GraphqlContext) {
     return loaders.domains.load(id)
   }
 }

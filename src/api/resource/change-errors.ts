@@ -58,9 +58,9 @@ export function changeErrors(
 }
 
 /** Whoever may write may read as well, and so be told who has it. */
-function domainErrors(taken: readonly TakenDomain[]): UserErrorValue<'DOMAIN_TAKEN'>[] {
+export function domainErrors(taken: readonly TakenDomain[], argument = 'input'): UserErrorValue<'DOMAIN_TAKEN'>[] {
   return taken.map(({ path, domain, holder }) => ({
-    field: ['input', ...path],
+    field: [argument, ...path],
     message: `${domain.host}${domain.path === '/' ? '' : domain.path} is served by ${holder.kind} ${holder.project}/${holder.name} (${holder.id}): take it away there first, or choose another host or path`,
     code: 'DOMAIN_TAKEN',
   }))
