@@ -72,7 +72,7 @@ export class Pebble {
         ocspResponderURL: '',
         externalAccountBindingRequired: false,
         retryAfter: { authz: 1, order: 1 },
-        certificateValidityPeriod: options.validitySeconds ?? 7_776_000,
+        profiles: { default: { description: 'the only one', validityPeriod: options.validitySeconds ?? 7_776_000 } },
       },
     }
     await writeFile(join(folder, 'pebble.json'), JSON.stringify(config))

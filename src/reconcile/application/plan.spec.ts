@@ -734,6 +734,24 @@ const tables: Record<string, Row[]> = {
       ready: 'False RollingOut',
       requeue: 5_000,
     },
+    ...[
+      { it: 'only an open connection holds the one that drains -> the next one leaves meanwhile', lingering: [1], records: ['draining 1/0'], actions: [publish] },
+      { it: 'as many are held by connections as are wanted and one more -> no further one', lingering: [1, 2, 3], records: [], actions: [] },
+    ].map(({ lingering, ...row }) => ({
+      ...row,
+      ...changing(2, { release2: served }),
+      endpoints: [
+        endpointOf(1, 0, 'ready'),
+        ...lingering.map((i) => endpointOf(1, i, 'draining', { unroutedAt: epoch - 7_000 })),
+        ...[0, 1].map((i) => endpointOf(2, i, 'ready')),
+      ],
+      containers: [
+        ...[0, ...lingering].map((i) => containerOf(two.releases[0] as typeof r1, i)),
+        ...[0, 1].map((i) => containerOf(changing(2).releases[1] as typeof r1, i)),
+      ],
+      connections: Object.fromEntries(lingering.map((i) => [addressOf(1, i), 1])),
+      ready: 'False RollingOut',
+    })),
     {
       it: 'replaced replica gone -> Ready for the new release',
       ...settledSetup(v2, 2),

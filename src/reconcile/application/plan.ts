@@ -7,18 +7,18 @@ import { pullKey } from '../pull-key.js'
 import { isProven, replicaContainer } from './container.js'
 import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
+import { drainLeftMs } from './draining.js'
 import { preDeploys } from './pre-deploy.js'
 import { needsPreDeploy, targetImage, waitsFor } from './preparation.js'
-import { isLive, isLiveWhereSeen, isNamedByNobody, isToBeCleared, mayComeLate, noRevision, publicationOf, publicationOn, publishKey, revisionOf, silenceLeftMs } from './publication.js'
+import { isLive, isNamedByNobody, isToBeCleared, mayComeLate, noRevision, publicationOf, publicationOn, publishKey, revisionOf } from './publication.js'
 import { recordsOf } from './records.js'
-import { applicationDefaults, limitsOf, probeOf, startupBudgetMsOf, stopGraceSecondsOf } from './spec.js'
+import { limitsOf, probeOf, startupBudgetMsOf, stopGraceSecondsOf } from './spec.js'
 import { keepsLog, lastWordsOf } from './verdict-log.js'
 import { removesVolumes, volumesAreAsWanted } from './volumes.js'
-import { connectionsTo, isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, unreadyForMs, worldOf, type Replica, type Stray, type World } from './world.js'
+import { isImageLost, minimumReadyMs, resolveKey, runningForMs, serves, unknownServers, unreadyForMs, worldOf, type Replica, type Stray, type World } from './world.js'
 
 /** Time that a start waits for its first successful probe, so that most starts need no pass of their own to be seen ready. */
 const awaitReadyMs = 400
-const connectionsPollMs = 1_000
 /** Nobody tells when another resource gives an address back. */
 const addressesPollMs = 10_000
 const shortestWaitMs = 50
@@ -301,26 +301,6 @@ function retire({ input }: World, node: string, name: string, summary: string): 
     supersedable: false,
     summary,
   }
-}
-
-/**
- * How long a draining replica has to stay: until DNS and ingress no longer name it, no resolver's answer with it
- * can be alive, and no ingress connection is open to it, but at most drainSeconds. null = until something is seen.
- */
-function drainLeftMs(world: World, { endpoint, container, wanted }: Replica): number | null {
-  if (endpoint.readyAt === null) return 0
-  // Also of one that is down: Docker may start it again any moment, and readers would find it for just as long.
-  if (endpoint.unroutedAt === null) return isLiveWhereSeen(world) ? silenceLeftMs(world, endpoint) : null
-  if (container?.state !== 'running') return 0
-  const { desired, now } = world.input
-  const since = now - endpoint.unroutedAt
-  const mostMs = (desired.spec.drainSeconds ?? applicationDefaults.drainSeconds) * 1000
-  // Others that have just fallen come back; what still finds this one must not be cut off for that. Recreate waits for nobody.
-  const others = (world.count > 0 && !wanted && world.strategy.kind !== 'recreate') || world.replicas.some((r) => r.endpoint.state === 'ready')
-  const dnsMs = Math.min(others ? (desired.dnsTtlSeconds + 1) * 1000 : 0, mostMs)
-  if (since < dnsMs) return dnsMs - since
-  if (since >= mostMs || connectionsTo(world, endpoint.address) === 0) return 0
-  return Math.min(connectionsPollMs, mostMs - since)
 }
 
 function requeueAfterMs(world: World): number | null {

@@ -4,6 +4,7 @@ import { shortHash } from '../hash.js'
 import { withTag } from '../name.js'
 import { pullKey } from '../pull-key.js'
 import type { ApplicationRecord, Endpoint, Release } from './desired.js'
+import { lingers } from './draining.js'
 import { isLiveWhereSeen, isNamedByNobody, isToBeCleared, noRevision, publicationOn, publishKey, silenceHoldsMs } from './publication.js'
 import { mayStart, mayStopForTarget, needsPreDeploy, preDeployOf } from './preparation.js'
 import { startupBudgetMsOf, templateHash, templateOf } from './spec.js'
@@ -233,7 +234,7 @@ function drains(world: World): ApplicationRecord[] {
   const standIn = world.strategy.kind !== 'blue-green' || newReady >= world.count ? newReady : 0
   let ready = standIn + leaving.filter(serves).length
   const proven = newReady > 0 || world.count === 0 || !world.target
-  let room = drainsAtOnce(world) - world.replicas.filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null).length
+  let room = drainRoom(world)
 
   const records: ApplicationRecord[] = []
   for (const replica of leaving) {
@@ -265,6 +266,17 @@ function mayServe({ hidden, endpoint }: Replica): boolean {
 function makesRoom(world: World, { endpoint, hidden }: Replica): boolean {
   const { strategy, target } = world
   return strategy.kind === 'recreate' && target !== undefined && endpoint.release !== target.number && !hidden && mayStopForTarget(world)
+}
+
+/**
+ * How many more may begin to drain. Those that only open connections hold do not count, or one WebSocket would hold up a
+ * roll-out for as long as it may; but no more than a set of them stays, however often a new release comes.
+ */
+function drainRoom(world: World): number {
+  const draining = world.replicas.filter((r) => r.endpoint.state === 'draining' && r.endpoint.readyAt !== null)
+  const most = drainsAtOnce(world)
+  const leaving = draining.filter((r) => !lingers(world, r)).length
+  return Math.min(most - leaving, most + world.count - draining.length)
 }
 
 /** Nobody replaces what leaves when nothing is wanted any more, so then all may go together. */
