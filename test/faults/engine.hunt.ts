@@ -98,4 +98,23 @@ describe('the Docker engine dies', () => {
     await app.untilSettled({ release: 2, replicas: 4 })
     expect(await addresses()).toEqual(before)
   })
+
+  it('survive: the control plane is dead, the engine restarts -> five minutes without a failure', { timeout: 480_000 }, async () => {
+    await live.killAll()
+    await engine.stop()
+    await engine.startAgain()
+    const began = Date.now()
+    const before = app.load()
+    await until('an answer', () => Object.keys(before.soFar.versions).length > 0, 120_000)
+    const containersUpMs = Date.now() - began
+    await until('every container', async () => (await app.containers()).every((c) => c.state === 'running'))
+    await before.stop()
+    const load = app.load()
+    await sleep(300_000)
+    const { sent, lost, losses, slowestMs } = await load.stop()
+    console.log(`survive: answers ${containersUpMs} ms after the engine's start; then ${sent} requests in 5 min, failed_after_restart ${lost}, slowest ${slowestMs} ms`)
+    expect({ lost, losses }).toEqual({ lost: 0, losses: [] })
+    await live.up()
+    await app.untilReady({ status: 'True' })
+  })
 })
