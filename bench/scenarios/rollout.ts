@@ -29,9 +29,9 @@ export async function rollout(platform: Platform) {
     await load.window()
     await sleep(quietMs)
     const quiet = await load.window()
-    const rolling = await redeployed(platform, load, id, 'rolling', redeploys)
-    const blueGreen = await redeployed(platform, load, id, 'blue-green', redeploys)
-    const recreate = await redeployed(platform, load, id, 'recreate', recreates)
+    const rolling = await redeployed(platform, load, id, 'ROLLING', redeploys)
+    const blueGreen = await redeployed(platform, load, id, 'BLUE_GREEN', redeploys)
+    const recreate = await redeployed(platform, load, id, 'RECREATE', recreates)
     const domains = await domainsChanged(platform, load, other)
     const plain = await plainReloads()
     const windows = [rolling, blueGreen]
