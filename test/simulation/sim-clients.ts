@@ -58,8 +58,10 @@ export class SimClients {
   private ask(): void {
     const node = this.random.pick(this.world.nodes)
     const claims = this.claims()
-    if (!node.caddy.runs || claims.length === 0) return
+    if (claims.length === 0) return
     const claim = this.random.pick(claims)
+    void this.requireTrueWords(claim)
+    if (!node.caddy.runs) return
     const route = node.caddy.routeOf(claim.host, claim.path)
     const owner = route && ownerOf(route)
     if (route && route.host === claim.host && (route.prefix ?? '/') === claim.path && owner === claim.id) {
@@ -76,6 +78,20 @@ export class SimClients {
     if (before?.id !== claim.id || before.since !== claim.since) return
     if (!this.watch.views.some((v) => v.node === node.id && v.ingress.has(claim.id))) return
     this.watch.fail(`${node.id} routes ${claim.host}${claim.path} no longer, which is ${claim.id}'s and was not changed`)
+  }
+
+  /**
+   * Who is told that a domain is routed finds its route. An application that moves to another node is told anew only by the
+   * ingress of that one, so this is asked where there is one node.
+   */
+  private async requireTrueWords({ id, host, path }: Claim): Promise<void> {
+    const [node, ...others] = this.world.nodes
+    if (!node || others.length > 0) return
+    const row = await this.world.clock.hold(this.world.options.store.read(id))
+    const told = row?.domains.find((d) => d.host === host && d.path === path)
+    const route = node.caddy.routeOf(host, path)
+    if (told?.reason === 'Routed' && (!route || ownerOf(route) !== id || (route.prefix ?? '/') !== path))
+      this.watch.fail(`${id} is told that ${host}${path} is routed, and ${node.id} has no such route`)
   }
 
   private keyOf({ id }: SimNode, { host, path }: Claim): string {
