@@ -577,6 +577,29 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect([await due(), await dependants()]).toEqual([[], []])
       })
 
+      it('told by a clock that is behind -> its owner is due all the same', async () => {
+        await pass(() => ({}), shop.id, now + 60_000)
+        await told(route())
+        expect([await due(), await dependants()]).toEqual([[shop.id], [shop.id]])
+      })
+
+      it('told while its owner decides, which does not see it any more -> is due afterwards', async () => {
+        await pass(
+          async () => {
+            // Where one transaction waits for the other, it is told when this one is over.
+            const telling = told(route())
+            await Promise.race([telling, new Promise((resolve) => setTimeout(resolve, 300))])
+            void telling.catch(() => undefined)
+            return {}
+          },
+          shop.id,
+          now + 5_000,
+        )
+        await expect.poll(due).toEqual([shop.id])
+        await pass(() => ({}), shop.id, now + 6_000)
+        expect([await due(), (await desired(shop.id)).domains[1]?.routed]).toEqual([[], true])
+      })
+
       it('a route of what somebody else has by now -> nothing', async () => {
         await told(route({ resource: 'app_gone' }))
         expect((await wanted()).domains.map((d) => d.routed)).toEqual([false, false])
