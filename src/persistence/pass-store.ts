@@ -19,7 +19,7 @@ export interface PassStore {
    * 'superseded' is the answer; where this pass was decided already, its stored decision is.
    */
   decide(id: string, pass: number, now: number, step: (open: OpenPass) => Promise<PassOutcome>): Promise<Decision | 'superseded'>
-  /** Applications of the same project whose specs say that they depend on this one. */
+  /** Who has to look when this one has news: what depends on it, the ingresses of its domains, and owners of domains that an ingress told of. */
   dependants(id: string): Promise<DueResource[]>
   /** Resources that should be nudged: out of step, being deleted, or past their due time; ascending by id, after `after`. */
   due(after: string, limit: number, now: number): Promise<DueResource[]>

@@ -74,6 +74,10 @@ export class PostgresPassStore implements PassStore {
       FROM "Resource" i JOIN "Domain" d ON i.kind = 'ingress' JOIN "Resource" r ON r.id = d."resourceId"
         JOIN "Project" p ON p.id = r."projectId"
       WHERE i.id = ${id} AND NOT r.paused AND ${toldUnseen}
+      UNION
+      SELECT r.id, r.kind, p.name AS project, r.name
+      FROM "Resource" r JOIN "Project" p ON p.id = r."projectId"
+      WHERE r.kind = 'ingress' AND NOT r.paused AND EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = ${id})
       ORDER BY 1`
   }
 
@@ -181,11 +185,14 @@ async function forgetTold(tx: Transaction, told: ToldDomain[]): Promise<void> {
       FOR UPDATE OF d SKIP LOCKED)`
 }
 
-/** Locks follow the direction of `dependsOn`, which has no circles. */
-async function makeDependantsDue(tx: Transaction, { projectId, name }: ResourceView, at: Date): Promise<void> {
+/** Locks follow the direction of `dependsOn`, which has no circles; and an ingress waits for nobody's row. */
+async function makeDependantsDue(tx: Transaction, { id, projectId, name }: ResourceView, at: Date): Promise<void> {
   await tx.$executeRaw`
     UPDATE "Resource" SET "nextPassDueAt" = ${at}
     WHERE "projectId" = ${projectId} AND kind = 'application' AND jsonb_exists(spec -> 'dependsOn', ${name})`
+  await tx.$executeRaw`
+    UPDATE "Resource" SET "nextPassDueAt" = ${at}
+    WHERE kind = 'ingress' AND EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = ${id})`
 }
 
 async function writeConditions(tx: Transaction, resourceId: string, outcome: PassOutcome, at: Date): Promise<void> {

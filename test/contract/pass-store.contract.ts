@@ -565,6 +565,14 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(await wanted()).toMatchObject({ targets: [], domains: [] })
       })
 
+      it('an application with domains has news -> every ingress is due, and named; one without -> none', async () => {
+        await pass(() => ({ decision: decision({ wakes: true }) }))
+        expect([await due(), await store.dependants(app.id)]).toEqual([[], []])
+        await pass(() => ({ decision: decision({ wakes: true }) }), shop.id)
+        expect(await due()).toEqual([ingress.id])
+        expect(await store.dependants(shop.id)).toEqual([{ id: ingress.id, kind: 'ingress', project: 'platform', name: 'edge' }])
+      })
+
       it('a route -> told to its owner by the next pass, which is due and named until it had one', async () => {
         expect([await due(), await dependants()]).toEqual([[], []])
         await told(route())

@@ -129,9 +129,14 @@ export class MemoryPassStore implements PassStore, DesiredState {
     return [...this.domains.values()].some((d) => d.resource === id && d.toldAt !== null)
   }
 
-  private dependantsOf({ project, name }: Row): Row[] {
+  private dependantsOf({ id, project, name }: Row): Row[] {
+    const hasDomains = [...this.domains.values()].some((d) => d.resource === id)
     return [...this.rows.values()]
-      .filter((r) => r.kind === 'application' && r.project === project && (r.spec as ApplicationSpec).dependsOn?.includes(name))
+      .filter(
+        (r) =>
+          (r.kind === 'application' && r.project === project && (r.spec as ApplicationSpec).dependsOn?.includes(name)) ||
+          (r.kind === 'ingress' && hasDomains),
+      )
       .sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
