@@ -37,6 +37,8 @@ export class SimClients {
   lost = 0
   /** By node, host and path: the claim that was seen to be routed there. */
   private readonly routed = new Map<string, Claim>()
+  /** Nodes whose Caddy was seen to run. */
+  private readonly served = new Set<string>()
   /** One request each at a time: who waits for its answer does not ask again. */
   private readonly waiting = new Set<string>()
 
@@ -44,7 +46,7 @@ export class SimClients {
     private readonly world: World,
     private readonly watch: Watch,
     private readonly random: Random,
-    private readonly claims: () => Claim[],
+    private readonly options: { claims(): Claim[]; mayBeAway(node: SimNode): boolean },
   ) {}
 
   begin(): void {
@@ -57,11 +59,12 @@ export class SimClients {
 
   private ask(): void {
     const node = this.random.pick(this.world.nodes)
-    const claims = this.claims()
+    const claims = this.options.claims()
     if (claims.length === 0) return
     const claim = this.random.pick(claims)
     void this.requireTrueWords(claim)
-    if (!node.caddy.runs) return
+    if (!node.caddy.runs) return this.requireExcuse(node)
+    this.served.add(node.id)
     const route = node.caddy.routeOf(claim.host, claim.path)
     const owner = route && ownerOf(route)
     if (route && route.host === claim.host && (route.prefix ?? '/') === claim.path && owner === claim.id) {
@@ -70,6 +73,11 @@ export class SimClients {
       return
     }
     this.requireStillRouted(node, claim)
+  }
+
+  private requireExcuse(node: SimNode): void {
+    if (this.watch.gentle && this.served.has(node.id) && !this.options.mayBeAway(node))
+      this.watch.fail(`nobody listens on ${node.id}, whose ingress served and was to stay as it is`)
   }
 
   /** What other people change never takes a route away. */
