@@ -65,10 +65,12 @@ export class SimClients {
     void this.requireTrueWords(claim)
     if (!node.caddy.runs) return this.requireExcuse(node)
     this.served.add(node.id)
+    // What shows nothing here may leave, and come back later than that.
+    if (!this.isPublished(node, claim.id)) this.routed.delete(this.keyOf(node, claim))
     const route = node.caddy.routeOf(claim.host, claim.path)
     const owner = route && ownerOf(route)
     if (route && route.host === claim.host && (route.prefix ?? '/') === claim.path && owner === claim.id) {
-      this.routed.set(this.keyOf(node, claim), claim)
+      if (this.isPublished(node, claim.id)) this.routed.set(this.keyOf(node, claim), claim)
       void this.sendOnce(this.keyOf(node, claim), { node, route, owner, ...this.seenOf(node, owner) })
       return
     }
@@ -84,7 +86,6 @@ export class SimClients {
   private requireStillRouted(node: SimNode, claim: Claim): void {
     const before = this.routed.get(this.keyOf(node, claim))
     if (before?.id !== claim.id || before.since !== claim.since) return
-    if (!this.watch.views.some((v) => v.node === node.id && v.ingress.has(claim.id))) return
     this.watch.fail(`${node.id} routes ${claim.host}${claim.path} no longer, which is ${claim.id}'s and was not changed`)
   }
 
@@ -163,8 +164,11 @@ export class SimClients {
   /** Published here, and in a world in which nothing but Evenkeel takes replicas away. */
   private isWanted(node: SimNode, id: string): boolean {
     const application = this.world.applications.get(id)
-    const published = this.watch.views.some((v) => v.node === node.id && v.ingress.has(id))
-    return this.watch.gentle && published && application?.serving === true && !application.deleting && application.replicas > 0
+    return this.watch.gentle && this.isPublished(node, id) && application?.serving === true && !application.deleting && application.replicas > 0
+  }
+
+  private isPublished(node: SimNode, id: string): boolean {
+    return this.watch.views.some((v) => v.node === node.id && v.ingress.has(id))
   }
 
   private holderOf(dial: string): SimContainer | undefined {
