@@ -101,6 +101,7 @@ async function outcomeOf(
     lastError: lastErrorOf(failures.all),
     nextPassDueAt: now + Math.min(requeueAfterMs ?? resyncDueMs, busy ? busyDueMs : Infinity) + overdueMs,
     observedGeneration: resource.generation,
+    concernsOthers: planned.concernsOthers,
     finalize: plan.finalize,
   }
 }

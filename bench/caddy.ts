@@ -6,6 +6,7 @@ import { CaddyAdmin, CaddyAway } from '../src/adapters/caddy/admin-client.js'
 import { ingressDefaults, ingressPaths } from '../src/reconcile/ingress/spec.js'
 
 const upWithinMs = 20_000
+const admin = { admin: { listen: `unix/${ingressPaths.adminSocket}|0660` } }
 
 /** A Caddy of the bench's own, in the host's network as the platform's: what is compared differs in its configuration alone. */
 export class BenchCaddy {
@@ -29,8 +30,7 @@ export class BenchCaddy {
     ]
     for (const path of mounts) await mkdir(own(path))
     for (const [name, content] of files) await writeFile(join(own(ingressPaths.endpoints), name), content)
-    const boot = { admin: { listen: `unix/${ingressPaths.adminSocket}|0660` } }
-    await writeFile(join(own(ingressPaths.config), 'boot.json'), JSON.stringify(boot))
+    await writeFile(join(own(ingressPaths.config), 'boot.json'), JSON.stringify(admin))
     const container = await docker.createContainer({
       Image: ingressDefaults.image,
       Cmd: ['caddy', 'run', '--config', `${ingressPaths.config}/boot.json`],
@@ -44,8 +44,9 @@ export class BenchCaddy {
     return caddy
   }
 
+  /** Every configuration has to name the socket, or Caddy would move its admin interface elsewhere. */
   load(config: object): Promise<void> {
-    return this.admin.load(JSON.stringify(config), AbortSignal.timeout(30_000))
+    return this.admin.load(JSON.stringify({ ...admin, ...config }), AbortSignal.timeout(30_000))
   }
 
   readBack(): Promise<string> {

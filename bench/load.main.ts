@@ -39,7 +39,7 @@ async function work(worker: number): Promise<void> {
     const why = await once(n % 2 === 0 ? 'GET' : 'POST').catch((error: NodeJS.ErrnoException) => error.code ?? error.message)
     note(why, began)
     next = Math.max(next + pauseMs, performance.now())
-    await new Promise((resolve) => setTimeout(resolve, next - performance.now()))
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, next - performance.now())))
   }
 }
 

@@ -64,6 +64,14 @@ describe('ActionGate', () => {
     expect(late).toEqual([...told, ...told])
   })
 
+  it('a configuration of an older pass arrives after another one was loaded -> refused: it would bring back what was', async () => {
+    const load = (pass: number, content: string) =>
+      sign({ resource: 'ing_a', verb: 'loadIngressConfig', key: `load:${content}`, pass, container: 'caddy' })
+    await gate.admit(load(6, 'new'), never, async () => undefined)
+    await expect(gate.admit(load(4, 'old'), never, async () => undefined)).rejects.toThrow('too late')
+    await gate.admit(load(7, 'old'), never, async () => undefined)
+  })
+
   it.each([
     ['another instance', sign({ instance: 'other' }), /instance other/],
     ['another node', sign({ node: 'other' }), /node other/],

@@ -31,8 +31,8 @@ export class ActionGate {
 
   async admit<T>(signed: SignedAction, signal: AbortSignal, run: (payload: SignedPayload) => Promise<T>): Promise<T> {
     const payload = this.open(signed)
-    const { resource, key, container } = payload
-    const releases = [await this.mutex.acquire(`key ${resource} ${key}`, signal)]
+    const { resource, container } = payload
+    const releases = [await this.mutex.acquire(`key ${resource} ${fenceOf(payload)}`, signal)]
     try {
       // Always after the key's, so that two actions never wait for each other.
       if (container !== null) releases.push(await this.mutex.acquire(`container ${container}`, signal))
@@ -53,8 +53,9 @@ export class ActionGate {
     return openSigned(signed, pinnedKeys, { instance, node, now: this.options.controlNow() })
   }
 
-  private fence({ resource, key, pass, notAfter }: SignedPayload): void {
-    if (this.options.fences.admit({ resource, key, pass, until: notAfter }, this.options.controlNow())) return
+  private fence(payload: SignedPayload): void {
+    const { resource, key, pass, notAfter } = payload
+    if (this.options.fences.admit({ resource, key: fenceOf(payload), pass, until: notAfter }, this.options.controlNow())) return
     throw new ActionRefused(`pass ${pass} of ${resource} is too late for ${key}: a newer pass has already acted`)
   }
 
@@ -67,4 +68,9 @@ export class ActionGate {
       end()
     }
   }
+}
+
+/** Each configuration has a key and so a back-off of its own, and overwrites whichever there was: to the fence they are one. */
+function fenceOf({ verb, key }: SignedPayload): string {
+  return verb === 'loadIngressConfig' ? 'load' : key
 }

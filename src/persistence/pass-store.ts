@@ -20,7 +20,7 @@ export interface PassStore {
    * 'superseded' itself must have written nothing.
    */
   decide(id: string, pass: number, now: number, step: PassStep): Promise<Decision | 'superseded'>
-  /** Applications of the same project whose specs say that they depend on this one. */
+  /** Who has to look when this one has news: what depends on it, the ingresses of its domains, and owners of domains that an ingress told of. */
   dependants(id: string): Promise<DueResource[]>
   /** Resources that should be nudged: out of step, being deleted, or past their due time; ascending by id, after `after`. */
   due(after: string, limit: number, now: number): Promise<DueResource[]>
@@ -82,6 +82,8 @@ export interface PassOutcome {
   nextPassDueAt: number
   /** null: the generation was not looked at, e.g. because the resource is paused. */
   observedGeneration: number | null
+  /** What was written is news for resources of other kinds, too. Absent = no. */
+  concernsOthers?: boolean
   /** Deletes the row and leaves a tombstone. */
   finalize: boolean
 }

@@ -11,7 +11,7 @@ import { Prisma } from './generated/client.js'
 import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStep, PassStore } from './pass-store.js'
 import { writeIngressRecord } from './ingress-records.js'
 import { writeApplicationRecord } from './records.js'
-import { readDraft, readSnapshot, type Snapshot } from './snapshot.js'
+import { readDraft, readSnapshot, type Snapshot, type ToldDomain } from './snapshot.js'
 
 const day = 86_400_000
 /** Longer than any late attempt of a creation can live. */
@@ -19,8 +19,11 @@ const tombstoneDays = 30
 const eventDays = 30
 const idempotencyDays = 1
 
-/** Ingress said something of the domain `d` since the last pass of its owner `r`: that is the owner's outbox. */
-const toldSincePass = Prisma.sql`d."toldAt" > coalesce(r."lastPassAt", 'epoch')`
+/**
+ * Ingress said something of the domain `d` that no pass of its owner has seen: that is the owner's outbox. A pass takes away
+ * exactly what it saw; times of two transactions say nothing of which one saw the other.
+ */
+const toldUnseen = Prisma.sql`d."toldAt" IS NOT NULL`
 
 /** Passes in PostgreSQL: one statement claims, one transaction decides. */
 export class PostgresPassStore implements PassStore {
@@ -50,6 +53,7 @@ export class PostgresPassStore implements PassStore {
         const outcome = await step(openPass(tx, snapshot, now))
         if (outcome === 'superseded') return outcome
         await writeOutcome(tx, snapshot.resource, pass, outcome, now)
+        if (outcome.observedGeneration !== null) await forgetTold(tx, snapshot.told)
         return outcome.decision
       },
       { timeout: 4_500, maxWait: 4_500 },
@@ -65,7 +69,12 @@ export class PostgresPassStore implements PassStore {
       SELECT r.id, r.kind, p.name AS project, r.name
       FROM "Resource" i JOIN "Domain" d ON i.kind = 'ingress' JOIN "Resource" r ON r.id = d."resourceId"
         JOIN "Project" p ON p.id = r."projectId"
-      WHERE i.id = ${id} AND NOT r.paused AND ${toldSincePass}
+      WHERE i.id = ${id} AND NOT r.paused AND ${toldUnseen}
+      UNION
+      SELECT r.id, r.kind, p.name AS project, r.name
+      FROM "Resource" o JOIN "Resource" r ON r."nextPassDueAt" <= o."lastPassAt" JOIN "Project" p ON p.id = r."projectId"
+      WHERE o.id = ${id} AND r.kind = 'ingress' AND NOT r.paused
+        AND EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = o.id)
       ORDER BY 1`
   }
 
@@ -76,7 +85,7 @@ export class PostgresPassStore implements PassStore {
       WHERE r.id > ${after} AND NOT r.paused AND r.kind = ANY(${[...reconciledKinds]})
         AND (r.generation <> r."observedGeneration" OR r."deletionRequestedAt" IS NOT NULL
           OR r."nextPassDueAt" IS NULL OR r."nextPassDueAt" < ${new Date(now)}
-          OR EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = r.id AND ${toldSincePass}))
+          OR EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = r.id AND ${toldUnseen}))
       ORDER BY r.id LIMIT ${limit}`
   }
 
@@ -160,7 +169,19 @@ async function writeOutcome(
     select: { id: true },
   })
   if (outcome.decision.wakes) await makeDependantsDue(tx, resource, at)
+  if (outcome.concernsOthers) await makeIngressesDue(tx, resource, at)
   if (outcome.conditions.some((c) => c.changed) || outcome.events.length > 0) await announce(tx, resource.id)
+}
+
+/** What an ingress is about to tell anew is left to the next pass: nobody waits for it, so nobody waits for each other. */
+async function forgetTold(tx: Transaction, told: ToldDomain[]): Promise<void> {
+  if (told.length === 0) return
+  await tx.$executeRaw`
+    UPDATE "Domain" SET "toldAt" = NULL WHERE (host, path) IN (
+      SELECT d.host, d.path FROM "Domain" d
+      JOIN jsonb_to_recordset(${JSON.stringify(told)}::jsonb) AS t(host text, path text, "toldAt" text)
+        ON t.host = d.host AND t.path = d.path AND t."toldAt"::timestamptz = d."toldAt"
+      FOR UPDATE OF d SKIP LOCKED)`
 }
 
 /** Locks follow the direction of `dependsOn`, which has no circles. */
@@ -168,6 +189,13 @@ async function makeDependantsDue(tx: Transaction, { projectId, name }: ResourceV
   await tx.$executeRaw`
     UPDATE "Resource" SET "nextPassDueAt" = ${at}
     WHERE "projectId" = ${projectId} AND kind = 'application' AND jsonb_exists(spec -> 'dependsOn', ${name})`
+}
+
+/** Where it may be published decides which ingresses serve its domains. An ingress waits for nobody's row. */
+async function makeIngressesDue(tx: Transaction, { id }: ResourceView, at: Date): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE "Resource" SET "nextPassDueAt" = ${at}
+    WHERE kind = 'ingress' AND EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = ${id})`
 }
 
 async function writeConditions(tx: Transaction, resourceId: string, outcome: PassOutcome, at: Date): Promise<void> {

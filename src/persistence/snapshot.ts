@@ -22,6 +22,15 @@ export interface Snapshot {
   holds: Set<string>
   conditions: Condition[]
   nodes: NodeState[]
+  told: ToldDomain[]
+}
+
+/** News of a domain that its owner has not looked at, as this snapshot sees it. */
+export interface ToldDomain {
+  host: string
+  path: string
+  /** As the database writes it: it is compared as it is. */
+  toldAt: string
 }
 
 interface Row {
@@ -50,6 +59,7 @@ interface Row {
   secretVersions: Record<string, number>
   dependencies: Dependency[]
   domains: DomainState[]
+  told: ToldDomain[]
   targets: TargetRow[]
 }
 
@@ -149,6 +159,8 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publis
       CASE WHEN "certificateSeenAt" IS NOT NULL THEN json_build_object('issuer', "certificateIssuer",
         'notAfter', ${ms('"certificateNotAfter"')}, 'error', "certificateError", 'seenAt', ${ms('"certificateSeenAt"')}) END AS certificate
     FROM "Domain" WHERE r.kind = 'ingress' OR "resourceId" = r.id) x), '[]') AS domains,
+  coalesce((SELECT json_agg(x) FROM (
+    SELECT host, path, "toldAt"::text AS "toldAt" FROM "Domain" WHERE "resourceId" = r.id AND "toldAt" IS NOT NULL) x), '[]') AS told,
   coalesce((SELECT json_agg(x ORDER BY x.resource) FROM (
     SELECT t.id AS resource, t.kind, q.name || '/' || t.name AS title, t.spec, t."publishedOn",
       coalesce((SELECT json_object_agg(s.name, (SELECT max(v.version) FROM "SecretVersion" v WHERE v."secretId" = s.id))
@@ -179,6 +191,7 @@ function toSnapshot(row: Row, dnsTtlSeconds: number): Snapshot {
     holds: new Set(row.holds),
     conditions: row.conditions,
     nodes: row.nodes,
+    told: row.told,
   }
 }
 

@@ -68,7 +68,6 @@ export interface Controller<Desired, Record> {
   /** What has to be read, node by node, before a plan can be made. */
   observeRequests(resource: ResourceView, desired: Desired): ObserveRequest[]
   plan(input: PlanInput<Desired>): Plan<Record>
-  /** `desired` after `record` was written; for a record that asks for an address, the given one is used. */
   /** Whether the record is news for other resources, which then look at it in passes of their own. Absent = none is. */
   concernsOthers?(record: Record): boolean
   /** `desired` after `record` was written; for a record that asks for an address, the given one is used. */

@@ -582,6 +582,16 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(await wanted()).toMatchObject({ targets: [], domains: [] })
       })
 
+      it('an application with domains has news for others -> every ingress is due, and named; else, and without domains -> none', async () => {
+        await pass(() => ({ decision: decision({ wakes: true }) }))
+        expect([await due(), await store.dependants(app.id)]).toEqual([[], []])
+        await pass(() => ({ decision: decision({ wakes: true }) }), shop.id)
+        expect([await due(), await store.dependants(shop.id)]).toEqual([[], []])
+        await pass(() => ({ decision: decision({ wakes: true }), concernsOthers: true }), shop.id)
+        expect(await due()).toEqual([ingress.id])
+        expect(await store.dependants(shop.id)).toEqual([{ id: ingress.id, kind: 'ingress', project: 'platform', name: 'edge' }])
+      })
+
       it('a route -> told to its owner by the next pass, which is due and named until it had one', async () => {
         expect([await due(), await dependants()]).toEqual([[], []])
         await told(route())
@@ -592,6 +602,29 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         ])
         await pass(() => ({}), shop.id, now + 1_500)
         expect([await due(), await dependants()]).toEqual([[], []])
+      })
+
+      it('told by a clock that is behind -> its owner is due all the same', async () => {
+        await pass(() => ({}), shop.id, now + 60_000)
+        await told(route())
+        expect([await due(), await dependants()]).toEqual([[shop.id], [shop.id]])
+      })
+
+      it('told while its owner decides, which does not see it any more -> is due afterwards', async () => {
+        await pass(
+          async () => {
+            // Where one transaction waits for the other, it is told when this one is over.
+            const telling = told(route())
+            await Promise.race([telling, new Promise((resolve) => setTimeout(resolve, 300))])
+            void telling.catch(() => undefined)
+            return {}
+          },
+          shop.id,
+          now + 5_000,
+        )
+        await expect.poll(due).toEqual([shop.id])
+        await pass(() => ({}), shop.id, now + 6_000)
+        expect([await due(), (await desired(shop.id)).domains[1]?.routed]).toEqual([[], true])
       })
 
       it('a route of what somebody else has by now -> nothing', async () => {

@@ -40,6 +40,7 @@ export const disasters = [
   'temporal lost',
   'registry away',
   'network gone',
+  'ingress crashes',
 ] as const
 export type Disaster = (typeof disasters)[number]
 

@@ -121,20 +121,26 @@ export class MemoryPassStore implements PassStore, DesiredState {
   async dependants(id: string): Promise<DueResource[]> {
     const row = this.rows.get(id)
     if (!row) return []
-    const owners = row.kind === 'ingress' ? [...this.rows.values()].filter((r) => this.toldSincePass(r)) : []
-    return [...new Set([...this.dependantsOf(row), ...owners])]
+    const due = (r: Row) => r.kind !== 'ingress' || (r.nextPassDueAt !== null && row.lastPassAt !== null && r.nextPassDueAt <= row.lastPassAt)
+    const owners = row.kind === 'ingress' ? [...this.rows.values()].filter((r) => this.hasNews(r)) : []
+    return [...new Set([...this.dependantsOf(row).filter(due), ...owners])]
       .filter((r) => !r.paused)
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .map(({ id, kind, project, name }) => ({ id, kind, project, name }))
   }
 
-  private toldSincePass({ id, lastPassAt }: Row): boolean {
-    return [...this.domains.values()].some((d) => d.resource === id && d.toldAt !== null && d.toldAt > (lastPassAt ?? 0))
+  private hasNews({ id }: Row): boolean {
+    return [...this.domains.values()].some((d) => d.resource === id && d.toldAt !== null)
   }
 
-  private dependantsOf({ project, name }: Row): Row[] {
+  private dependantsOf({ id, project, name }: Row): Row[] {
+    const hasDomains = [...this.domains.values()].some((d) => d.resource === id)
     return [...this.rows.values()]
-      .filter((r) => r.kind === 'application' && r.project === project && (r.spec as ApplicationSpec).dependsOn?.includes(name))
+      .filter(
+        (r) =>
+          (r.kind === 'application' && r.project === project && (r.spec as ApplicationSpec).dependsOn?.includes(name)) ||
+          (r.kind === 'ingress' && hasDomains),
+      )
       .sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
@@ -147,7 +153,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
           r.deleting ||
           r.nextPassDueAt === null ||
           r.nextPassDueAt < now ||
-          this.toldSincePass(r),
+          this.hasNews(r),
       )
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .slice(0, limit)
@@ -479,9 +485,13 @@ export class MemoryPassStore implements PassStore, DesiredState {
     draft.lastPassAt = now
     draft.lastError = outcome.lastError
     draft.nextPassDueAt = outcome.nextPassDueAt
-    if (outcome.observedGeneration !== null) draft.observedGeneration = outcome.observedGeneration
+    if (outcome.observedGeneration !== null) {
+      draft.observedGeneration = outcome.observedGeneration
+      for (const domain of this.domains.values()) if (domain.resource === draft.id) domain.toldAt = null
+    }
     this.rows.set(draft.id, draft)
-    if (outcome.decision.wakes) for (const row of this.dependantsOf(draft)) row.nextPassDueAt = now
+    const { decision, concernsOthers } = outcome
+    for (const row of this.dependantsOf(draft)) if (row.kind === 'ingress' ? concernsOthers : decision.wakes) row.nextPassDueAt = now
   }
 
   private viewOf({ id, kind, project, name, generation, deleting }: Row): ResourceView {

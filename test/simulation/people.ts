@@ -3,7 +3,7 @@ import { domainKey } from '../../src/reconcile/ingress/domain.js'
 import type { ApplicationSpec } from '../../src/reconcile/application/spec.js'
 import { label } from '../../src/reconcile/labels.js'
 import type { Random } from './random.js'
-import { badImages, crashingImage, goodImages, missingImage } from './sim-images.js'
+import { badImages, caddyImages, crashingImage, goodImages, missingImage } from './sim-images.js'
 import type { SimContainer, SimEngine } from './sim-engine.js'
 import type { Claim } from './sim-clients.js'
 import { instance, type SimNode, type World } from './world.js'
@@ -40,7 +40,9 @@ export class People {
   readonly bystanders: { engine: SimEngine; container: SimContainer }[] = []
   /** Reasons by which a release may be given up through people's own doing: `<id>/<release>` → reason. */
   readonly blame = new Map<string, string>()
-  readonly ingresses = new Map<string, { node: string; httpPort: number }>()
+  readonly ingresses = new Map<string, { node: string; httpPort: number; image?: string }>()
+  /** Names of nodes whose ingress was given another image. */
+  readonly replaced = new Set<string>()
   /** By host and path. */
   private readonly claimed = new Map<string, Claim>()
   private counter = 0
@@ -87,7 +89,7 @@ export class People {
       [1, () => this.change('restarted', (spec) => ({ ...spec, restartNonce: (spec.restartNonce ?? 0) + 1 }))],
       [1, () => this.change('suspended or resumed', (spec) => ({ ...spec, suspended: !spec.suspended }))],
       [1, () => this.change('another pre-deploy command', ({ preDeploy: _, ...spec }) => ({ ...spec, ...this.random.pick(preDeploys) }))],
-      [3, () => this.change('another domain', (spec) => ({ ...spec, domains: [...(spec.domains ?? []), ...this.freeDomain()] }))],
+      [3, () => this.change('another domain', (spec) => ({ ...spec, domains: [...(spec.domains ?? []), ...this.freeDomain(spec.ports)] }))],
       [2, () => this.change('changed domains', (spec) => ({ ...spec, domains: (spec.domains ?? []).map((d) => this.touched(d)) }))],
       [1, () => this.change('one domain less', (spec) => ({ ...spec, domains: (spec.domains ?? []).slice(1) }))],
       [1, () => this.changeIngress()],
@@ -122,9 +124,10 @@ export class People {
     if (this.living().length >= mostApplications) return
     const number = ++this.counter
     const id = `app_${number}`
+    const ports = this.random.pick([[80], [80, 9090]])
     const spec: ApplicationSpec = {
       image: this.image(),
-      ports: [80],
+      ports,
       replicas: this.random.whole(1, 4),
       readiness: { path: '/', intervalSeconds: 1 },
       stopGraceSeconds: this.random.pick([2, 5, 10]),
@@ -133,7 +136,7 @@ export class People {
       ...this.random.pick(strategies),
       ...this.random.pick(preDeploys),
       ...(this.random.chance(0.25) ? { volumes: [{ name: 'data', path: '/data' }] } : {}),
-      ...(this.random.chance(0.7) ? { domains: this.freeDomain() } : {}),
+      ...(this.random.chance(0.7) ? { domains: this.freeDomain(ports) } : {}),
       ...(this.random.chance(0.2) ? { dependsOn: this.living().slice(0, 1).map((a) => a.name) } : {}),
     }
     this.world.note(`people: create ${id} ${spec.image} × ${spec.replicas}`)
@@ -162,18 +165,25 @@ export class People {
     }
   }
 
-  /** Something that every configuration says: each is loaded anew. */
+  /** Another port is something that every configuration says: it is loaded anew. Another image takes another container. */
   private async changeIngress(): Promise<void> {
     const [id, spec] = this.random.pick([...this.ingresses])
-    spec.httpPort++
-    this.world.note(`people: another port for ${id}`)
+    if (this.random.chance(0.3)) {
+      spec.image = this.random.pick(caddyImages).reference
+      this.replaced.add(spec.node)
+    } else spec.httpPort++
+    this.world.note(`people: ${id} with ${JSON.stringify(spec)}`)
     await this.store.change(id, { ...spec }, this.world.clock.now())
     this.world.nudgeOnce(id)
   }
 
   /** One that nobody has; who is being deleted has none any more. */
-  private freeDomain(): Domain[] {
-    const domain: Domain = { host: this.random.pick(hosts), ...(this.random.chance(0.3) ? { path: '/api' } : {}) }
+  private freeDomain(ports: number[] = []): Domain[] {
+    const domain: Domain = {
+      host: this.random.pick(hosts),
+      ...(this.random.chance(0.3) ? { path: '/api' } : {}),
+      ...(ports.length > 0 && this.random.chance(0.4) ? { port: this.random.pick(ports) } : {}),
+    }
     return this.claimed.has(domainKey(domain)) ? [] : [domain]
   }
 

@@ -87,7 +87,11 @@ class Scenario {
     private readonly random: Random,
   ) {
     this.people = new People(world, random.fork())
-    this.clients = new SimClients(world, world.watch, random.fork(), () => this.people.claims())
+    this.clients = new SimClients(world, world.watch, random.fork(), {
+      claims: () => this.people.claims(),
+      // Two Caddys cannot have the ports at once, so another one has a gap.
+      mayBeAway: (node) => profile.disasters.includes('ingress crashes') || this.people.replaced.has(node.name),
+    })
   }
 
   async trouble(): Promise<void> {
@@ -198,6 +202,11 @@ class Scenario {
         return
       case 'network gone':
         void node.engine.removeNetwork()
+        return
+      case 'ingress crashes': {
+        const caddy = node.caddy.container()
+        if (caddy) node.engine.crash(caddy)
+      }
     }
   }
 

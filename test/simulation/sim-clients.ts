@@ -37,6 +37,8 @@ export class SimClients {
   lost = 0
   /** By node, host and path: the claim that was seen to be routed there. */
   private readonly routed = new Map<string, Claim>()
+  /** Nodes whose Caddy was seen to run. */
+  private readonly served = new Set<string>()
   /** One request each at a time: who waits for its answer does not ask again. */
   private readonly waiting = new Set<string>()
 
@@ -44,7 +46,7 @@ export class SimClients {
     private readonly world: World,
     private readonly watch: Watch,
     private readonly random: Random,
-    private readonly claims: () => Claim[],
+    private readonly options: { claims(): Claim[]; mayBeAway(node: SimNode): boolean },
   ) {}
 
   begin(): void {
@@ -57,25 +59,48 @@ export class SimClients {
 
   private ask(): void {
     const node = this.random.pick(this.world.nodes)
-    const claims = this.claims()
-    if (!node.caddy.runs || claims.length === 0) return
+    const claims = this.options.claims()
+    if (claims.length === 0) return
     const claim = this.random.pick(claims)
+    void this.requireTrueWords(claim)
+    if (!node.caddy.runs) return this.requireExcuse(node)
+    this.served.add(node.id)
+    // What shows nothing here may leave, and come back later than that.
+    if (!this.isPublished(node, claim.id)) this.routed.delete(this.keyOf(node, claim))
     const route = node.caddy.routeOf(claim.host, claim.path)
     const owner = route && ownerOf(route)
     if (route && route.host === claim.host && (route.prefix ?? '/') === claim.path && owner === claim.id) {
-      this.routed.set(this.keyOf(node, claim), claim)
+      if (this.isPublished(node, claim.id)) this.routed.set(this.keyOf(node, claim), claim)
       void this.sendOnce(this.keyOf(node, claim), { node, route, owner, ...this.seenOf(node, owner) })
       return
     }
     this.requireStillRouted(node, claim)
   }
 
+  private requireExcuse(node: SimNode): void {
+    if (this.watch.gentle && this.served.has(node.id) && !this.options.mayBeAway(node))
+      this.watch.fail(`nobody listens on ${node.id}, whose ingress served and was to stay as it is`)
+  }
+
   /** What other people change never takes a route away. */
   private requireStillRouted(node: SimNode, claim: Claim): void {
     const before = this.routed.get(this.keyOf(node, claim))
     if (before?.id !== claim.id || before.since !== claim.since) return
-    if (!this.watch.views.some((v) => v.node === node.id && v.ingress.has(claim.id))) return
     this.watch.fail(`${node.id} routes ${claim.host}${claim.path} no longer, which is ${claim.id}'s and was not changed`)
+  }
+
+  /**
+   * Who is told that a domain is routed finds its route. An application that moves to another node is told anew only by the
+   * ingress of that one, so this is asked where there is one node.
+   */
+  private async requireTrueWords({ id, host, path }: Claim): Promise<void> {
+    const [node, ...others] = this.world.nodes
+    if (!node || others.length > 0) return
+    const row = await this.world.clock.hold(this.world.options.store.read(id))
+    const told = row?.domains.find((d) => d.host === host && d.path === path)
+    const route = node.caddy.routeOf(host, path)
+    if (told?.reason === 'Routed' && (!route || ownerOf(route) !== id || (route.prefix ?? '/') !== path))
+      this.watch.fail(`${id} is told that ${host}${path} is routed, and ${node.id} has no such route`)
   }
 
   private keyOf({ id }: SimNode, { host, path }: Claim): string {
@@ -139,8 +164,11 @@ export class SimClients {
   /** Published here, and in a world in which nothing but Evenkeel takes replicas away. */
   private isWanted(node: SimNode, id: string): boolean {
     const application = this.world.applications.get(id)
-    const published = this.watch.views.some((v) => v.node === node.id && v.ingress.has(id))
-    return this.watch.gentle && published && application?.serving === true && !application.deleting && application.replicas > 0
+    return this.watch.gentle && this.isPublished(node, id) && application?.serving === true && !application.deleting && application.replicas > 0
+  }
+
+  private isPublished(node: SimNode, id: string): boolean {
+    return this.watch.views.some((v) => v.node === node.id && v.ingress.has(id))
   }
 
   private holderOf(dial: string): SimContainer | undefined {

@@ -498,6 +498,11 @@ export class SimEngine implements NodeEngine {
     },
   }
 
+  /** Its program ends by itself. */
+  crash(container: SimContainer): void {
+    if (container.state === 'running') this.exit(container, 2)
+  }
+
   /** Whether a connection from the node to this address is answered as ready. */
   answers(address: string): boolean {
     return this.holderOf(address)?.answering === true

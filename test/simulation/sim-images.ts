@@ -64,16 +64,16 @@ export const demoImage: SimImage = {
   localOnly: false,
 }
 
-/** The node's ingress. */
-export const caddyImage: SimImage = {
-  reference: 'caddy:2.11',
-  digest: `sha256:${'7'.repeat(64)}`,
-  id: `sha256:${'6'.repeat(64)}`,
+/** The node's ingress, in two versions. */
+export const caddyImages: SimImage[] = ['caddy:2.11', 'caddy:2.12'].map((reference, i) => ({
+  reference,
+  digest: `sha256:${String(i).padStart(64, '7')}`,
+  id: `sha256:${String(i).padStart(64, '6')}`,
   behaviour: { readyAfterMs: 80, stopMs: 150 },
   localOnly: false,
-}
+}))
 
-export const allImages: SimImage[] = [...goodImages, crashingImage, ...badImages.map((b) => b.image), demoImage, caddyImage]
+export const allImages: SimImage[] = [...goodImages, crashingImage, ...badImages.map((b) => b.image), demoImage, ...caddyImages]
 
 export function repositoryOf(reference: string): string {
   const name = reference.split('@')[0] ?? reference

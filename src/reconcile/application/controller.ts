@@ -12,6 +12,8 @@ export const applicationController: Controller<ApplicationDesired, ApplicationRe
   observeRequests: observeApplication,
   plan: planApplication,
   applyRecord: applyApplicationRecord,
+  // An ingress serves what is or may be published on its node.
+  concernsOthers: (record) => record.type === 'published' || record.type === 'unpublished',
 }
 
 function observeApplication(resource: ResourceView, desired: ApplicationDesired): ObserveRequest[] {

@@ -22,9 +22,9 @@ export function publicationOf(world: World): Publication | null {
     const own = portOf(release)
     return own === null || own === port ? [] : [[endpoint.address, own]]
   })
-  const morePorts = askedPorts(world).map((asked) => ({
-    port: asked,
-    addresses: replicas.filter((r) => r.release?.template.ports?.includes(asked)).map((r) => r.endpoint.address).sort(),
+  const morePorts = furtherPorts(world, replicas).map((further) => ({
+    port: further,
+    addresses: replicas.filter((r) => r.release?.template.ports?.includes(further)).map((r) => r.endpoint.address).sort(),
   }))
   return {
     names: [`${resource.name}.${resource.project}.${internalZone}`],
@@ -35,10 +35,14 @@ export function publicationOf(world: World): Publication | null {
   }
 }
 
-/** Ports that domains ask for by number: ingress has files of its own for each. */
-function askedPorts({ input }: World): number[] {
-  const ports = (input.desired.spec.domains ?? []).flatMap((d) => (d.port === undefined ? [] : [d.port]))
-  return [...new Set(ports)].sort((a, b) => a - b)
+/**
+ * Ports that ingress has files of its own for: those that domains ask for by number, and all of a replica that has several.
+ * An ingress routes a domain the moment that it asks for one of them, and must not wait for us then.
+ */
+function furtherPorts({ input }: World, replicas: Replica[]): number[] {
+  const asked = (input.desired.spec.domains ?? []).flatMap((d) => (d.port === undefined ? [] : [d.port]))
+  const several = replicas.flatMap(({ release }) => (release?.template.ports ?? []).length > 1 ? (release?.template.ports ?? []) : [])
+  return [...new Set([...asked, ...several])].sort((a, b) => a - b)
 }
 
 /** Blue-green switches once: until the whole new set is ready, what served before goes on alone. */
