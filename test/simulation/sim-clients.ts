@@ -165,7 +165,13 @@ export class SimClients {
   /** Published here, and in a world in which nothing but Evenkeel takes replicas away. */
   private isWanted(node: SimNode, id: string): boolean {
     const application = this.world.applications.get(id)
-    return this.watch.gentle && this.isPublished(node, id) && application?.serving === true && !application.deleting && application.replicas > 0
+    return (
+      this.watch.gentle &&
+      this.isPublished(node, id) &&
+      application?.serving === true &&
+      !application.deleting &&
+      application.replicas > 0
+    )
   }
 
   private isPublished(node: SimNode, id: string): boolean {
