@@ -304,6 +304,8 @@ class Scenario {
   private waiting({ dependsOn = [] }: ApplicationSpec): { status: string; reason: string }[] {
     const fine = (name: string) => {
       const other = [...this.people.known.values()].find((a) => a.name === name)
+      // People's hands may have had a release of it given up, which nobody tries again.
+      if (other && [...this.people.blame.keys()].some((key) => key.startsWith(`${other.id}/`))) return false
       return other && !other.deleting && expectedReady(other.spec).every((e) => e.status === 'True') && this.waiting(other.spec).length === 0
     }
     return dependsOn.every(fine) ? [] : [{ status: 'False', reason: 'DependencyNotReady' }]
