@@ -101,6 +101,45 @@ describe('domains of applications, on a whole instance', () => {
   })
 
   it(
+    'a bad tag, a crash, one that is never ready, B in the middle of A, scale, restart, rollback -> no request lost',
+    { timeout: 240_000 },
+    async () => {
+      const failsWith = (reason: string) => blog.untilReady({ status: 'False', reason })
+      const call = (mutation: string) =>
+        live.graphql(`mutation ($id: ID!) { ${mutation} { userErrors { message } } }`, { id: blog.id })
+      const load = new Load(live.ingressUrl, 'blog-plain.test')
+      const answersOf = (version: string, more: number) =>
+        until(`answers of ${version}`, () => (load.soFar.versions[version] ?? 0) > more)
+      await answersOf('3', 20)
+
+      await blog.change({ image: 'evenkeel/testapp:none', pullPolicy: 'NEVER' })
+      await failsWith('ImageNotFound')
+      await blog.change({ image: testAppImage('3'), env: [{ name: 'EXIT_CODE', value: '1' }] })
+      await failsWith('ContainerExited')
+      await blog.change({ env: [{ name: 'FAIL_READY', value: '1' }], startupBudgetSeconds: 3 })
+      await failsWith('ReadinessTimeout')
+      await blog.change({ image: testAppImage('1'), env: [{ name: 'READY_AFTER_MS', value: '1500' }], startupBudgetSeconds: 30 })
+      await until('a container of A', async () => (await blog.containers()).length > 1)
+      await blog.change({ image: testAppImage('2'), env: [] })
+      await answersOf('2', 20)
+      expect(load.soFar.versions['1']).toBeUndefined()
+      for (const replicas of [3, 1]) {
+        await blog.change({ replicas })
+        await blog.untilReady({ status: 'True' })
+      }
+      for (const mutation of ['applicationRestart(id: $id)', 'applicationRollback(id: $id, toRelease: 1)']) {
+        await call(mutation)
+        await blog.untilReady({ status: 'True' })
+      }
+      await answersOf('3', (load.soFar.versions['3'] ?? 0) + 20)
+
+      const { sent, lost, losses, longestGapMs } = await load.stop()
+      console.log(`through every kind of change: ${sent} requests, ${lost} lost, longest gap ${longestGapMs} ms`)
+      expect({ lost, losses }).toEqual({ lost: 0, losses: [] })
+    },
+  )
+
+  it(
     'a WebSocket and a download of 60 s -> live through deploys of their own and of others (F4)',
     { timeout: 240_000 },
     async () => {
