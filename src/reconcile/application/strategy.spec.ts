@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { preDeployName } from '../labels.js'
 import type { ObservedContainer } from '../observed.js'
 import {
+  addressOf,
   containerOf,
   digestOf,
   endpointOf,
@@ -77,6 +78,16 @@ describe('recreate', () => {
     },
     { it: 'image is here -> the old one is unpublished, nothing new yet', ...one, records: ['draining 1/0'], actions: [publish] },
     { it: 'unpublished, no connection -> the old one stops', ...draining, published: 'live', records: ['unrouted 1/0'], actions: [retireOf(1, 0)] },
+    ...[
+      { it: 'unpublished just now, a connection is open -> what is under way has a second to end', since: 400, actions: [], requeue: 600 },
+      { it: 'unpublished for a second, a connection is open -> stops: until then nobody is served', since: 1_000, actions: [retireOf(1, 0)] },
+    ].map(({ since, ...row }) => ({
+      ...row,
+      ...one,
+      endpoints: [endpointOf(1, 0, 'draining', { unroutedAt: epoch - since })],
+      published: 'live' as const,
+      connections: { [addressOf(1, 0)]: 1 },
+    })),
     { it: 'the old container is gone -> the new one is made', ...draining, published: 'live', containers: [], records: ['unrouted 1/0', 'gone 1/0', 'endpoint 2/0'], actions: ['ensure:2:0'] },
     {
       it: 'the new one fails -> its container goes, the old one is not yet made: they cannot be side by side',
