@@ -113,7 +113,7 @@ describe('domains of applications, on a whole instance', () => {
       await answersOf('3', 20)
 
       await blog.change({ image: 'evenkeel/testapp:none', pullPolicy: 'NEVER' })
-      await failsWith('ImageNotFound')
+      await failsWith('ImageMissing')
       await blog.change({ image: testAppImage('3'), env: [{ name: 'EXIT_CODE', value: '1' }] })
       await failsWith('ContainerExited')
       await blog.change({ env: [{ name: 'FAIL_READY', value: '1' }], startupBudgetSeconds: 3 })
