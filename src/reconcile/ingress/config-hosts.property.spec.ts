@@ -42,6 +42,31 @@ describe('partsOfHosts, for any domains', () => {
   })
 })
 
+describe('withoutHosts, for hosts that have to do with each other', () => {
+  const domains: IngressTarget['domains'] = [
+    { host: '*.shop.test', tls: 'certificate', certificate: 'wild' },
+    { host: '*.blog.test', tls: 'certificate', certificate: 'wild' },
+    { host: 'a.shop.test' },
+    { host: 'b.shop.test', tls: 'acme' },
+    { host: 'own.shop.test', tls: 'certificate', certificate: 'own' },
+    { host: 'a.blog.test', path: '/api' },
+    { host: 'plain.test', tls: 'off' },
+    { host: 'plain.test', path: '/x', tls: 'certificate', certificate: 'own' },
+  ]
+  const targets: IngressTarget[] = [
+    { resource: 'app_a', title: 'a', domains, ports: [80], dial: null, secretVersions: { wild: 1, own: 2 } },
+  ]
+  const hosts = [...new Set(domains.map((d) => d.host))]
+  const subsets = hosts.reduce<string[][]>((all, host) => [...all, ...all.map((some) => [...some, host])], [[]])
+
+  it.each([undefined, ...hosts])('the default host is %s, any of them are taken out -> exactly the rest', (defaultHost) => {
+    const settings = { ...(defaultHost ? { defaultHost } : {}), trustedProxies: ['10.0.0.0/8'] }
+    const whole = render({ settings, targets })
+    expect(whole.leftOut).toEqual([])
+    for (const gone of subsets) expect(withoutHosts(whole.config, gone)).toEqual(render({ settings, targets }, gone).config)
+  })
+})
+
 describe('what a configuration says of hosts', () => {
   const target = (resource: string, domains: IngressTarget['domains'], version = 1): IngressTarget => ({
     resource,
