@@ -22,8 +22,8 @@ export async function writeIngressRecord(tx: Transaction, ingress: string, recor
       return
     }
     case 'refused': {
-      const { host, message, part } = record
-      await tx.domain.updateMany({ where: { host }, data: { refusedAt: at, refusedMessage: message, refusedPart: part } })
+      const { resource, host, path, message, part } = record
+      await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { refusedAt: at, refusedMessage: message, refusedPart: part } })
       return
     }
     case 'certificate': {

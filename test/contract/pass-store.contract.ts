@@ -667,25 +667,33 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect((await wanted()).stored).toBeNull()
       })
 
-      it('a refusal -> of every path of the host, and of no other; its owner is told by its route alone', async () => {
-        await store.change(shop.id, { ...shop.spec, domains: [...shop.spec.domains, { host: 'shop.test', path: '/api' }] }, now)
-        for (const id of [shop.id, ingress.id]) await pass(() => ({ observedGeneration: id === shop.id ? 2 : 1 }), id)
-        const refused: IngressRecord = { type: 'refused', host: 'shop.test', message: 'no such thing', part: 'f00' }
-        await told(refused)
+      const refused = (change: Partial<Extract<IngressRecord, { type: 'refused' }>> = {}): IngressRecord => ({
+        type: 'refused',
+        resource: shop.id,
+        host: 'shop.test',
+        path: '/',
+        message: 'no such thing',
+        part: 'f00',
+        ...change,
+      })
+
+      it('a refusal -> of its domain, and of no other; its owner is told by its route alone', async () => {
+        await told(refused())
         const refusal = { message: 'no such thing', part: 'f00', at: now + 1_000 }
-        expect((await wanted()).domains.map((d) => [d.host, d.path, d.refusal])).toEqual([
-          ['a.test', '/api', null],
-          ['shop.test', '/', refusal],
-          ['shop.test', '/api', refusal],
-        ])
-        expect((await desired(shop.id)).domains.map((d) => d.refusal)).toEqual([null, refusal, refusal])
+        expect((await wanted()).domains.map((d) => [d.host, d.refusal])).toEqual([['a.test', null], ['shop.test', refusal]])
+        expect((await desired(shop.id)).domains.map((d) => d.refusal)).toEqual([null, refusal])
         expect(await due()).toEqual([])
-        await pass(async (opened) => (await opened.write([{ ...refused, part: 'ba4' }]), {}), ingress.id, now + 1_500)
+        await pass(async (opened) => (await opened.write([refused({ part: 'ba4' })]), {}), ingress.id, now + 1_500)
         expect((await wanted()).domains[1]?.refusal).toEqual({ ...refusal, part: 'ba4', at: now + 1_500 })
       })
 
+      it('a refusal of what somebody else has by now -> nobody is refused', async () => {
+        await told(refused({ resource: app.id }))
+        expect((await wanted()).domains.map((d) => d.refusal)).toEqual([null, null])
+      })
+
       it('a domain that is given back and claimed anew -> without the refusal', async () => {
-        await told({ type: 'refused', host: 'shop.test', message: 'no', part: 'f00' })
+        await told(refused())
         await store.change(shop.id, { ...shop.spec, domains: [] }, now)
         await store.change(shop.id, shop.spec, now)
         expect((await wanted()).domains.map((d) => d.refusal)).toEqual([null, null])

@@ -428,7 +428,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
         if (JSON.stringify(before) !== JSON.stringify(record.certificate)) row.toldAt = now
         row.certificate = { ...record.certificate, seenAt: now }
       }
-      if (record.type === 'refused' && row.host === record.host) row.refusal = { message: record.message, part: record.part, at: now }
+      if (record.type === 'refused' && row.host === record.host && row.path === record.path && row.resource === record.resource)
+        row.refusal = { message: record.message, part: record.part, at: now }
       if (record.type === 'route' && row.host === record.host && row.path === record.path && row.resource === record.resource) {
         const { routed, reason, message } = record
         Object.assign(row, { routed, reason, message, toldAt: now })

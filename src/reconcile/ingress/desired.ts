@@ -48,5 +48,5 @@ export type RouteReason = 'Routed' | 'Pending' | 'ConfigRefused' | LeftOut['reas
 export type IngressRecord =
   | { type: 'config'; sha256: string; content: string }
   | { type: 'route'; resource: string; host: string; path: string; routed: boolean; reason: RouteReason; message: string }
-  | { type: 'refused'; host: string; message: string; part: string }
+  | { type: 'refused'; resource: string; host: string; path: string; message: string; part: string }
   | { type: 'certificate'; host: string; certificate: CertificateState }

@@ -605,7 +605,16 @@ describe('planIngress, a host that Caddy refuses', () => {
   })
 
   it('what others have to hear of -> what is told of its route, not the refusal', () => {
-    expect(ingressController.concernsOthers?.({ type: 'refused', host: 'b.test', message: 'no', part: '' })).toBe(false)
+    expect(
+      ingressController.concernsOthers?.({
+        type: 'refused',
+        resource: 'app_web',
+        host: 'b.test',
+        path: '/',
+        message: 'no',
+        part: '',
+      }),
+    ).toBe(false)
   })
 })
 
@@ -617,8 +626,8 @@ describe('planIngress, failures of other configurations', () => {
     ['another one, its wait over', 1, { failures: [refused(withNew, past)] }],
     [
       'another one that may be wanted again before its wait is over',
+      0,
       { failures: [refused(withNew, { nextTryAt: epoch + 1 })] },
-      [],
     ],
     ['the one that is wanted', 0, { ...withNew, loaded: older, failures: [refused(withNew, past)] }],
     ['of something else', 0, { failures: [failureOf('ensure:0:0', past)] }],

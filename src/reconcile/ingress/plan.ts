@@ -295,11 +295,9 @@ function applyRecord(desired: IngressDesired, record: IngressRecord, { now }: { 
       return { ...desired, domains }
     }
     case 'refused': {
-      const { host, message, part } = record
-      return {
-        ...desired,
-        domains: desired.domains.map((d) => (d.host === host ? { ...d, refusal: { message, part, at: now } } : d)),
-      }
+      const { host, path, message, part } = record
+      const refusal = { message, part, at: now }
+      return { ...desired, domains: desired.domains.map((d) => (d.host === host && d.path === path ? { ...d, refusal } : d)) }
     }
     case 'certificate': {
       const certificate = { ...record.certificate, seenAt: now }

@@ -1,6 +1,6 @@
 import { resultOf, type Settled } from '../action.js'
 import { partsOfHosts } from './config-hosts.js'
-import type { IngressDesired, IngressRecord } from './desired.js'
+import type { DomainState, IngressDesired, IngressRecord } from './desired.js'
 import { domainKey } from './domain.js'
 
 /** Then it is tried again all the same: another Caddy may take it, and what was wrong may not have been the host. */
@@ -44,9 +44,10 @@ export function refusalRecords(
   return answers.flatMap(({ host, message, part: then, current }): IngressRecord[] => {
     const part = parts.get(host)
     if (part === undefined || (!current && part !== then)) return []
-    const news = domains.some(
-      ({ host: h, refusal: r }) => h === host && !(r?.part === part && r.message === message && now - r.at < sameAnswerMs),
-    )
-    return news ? [{ type: 'refused', host, message, part }] : []
+    const known = ({ refusal: r }: DomainState) => r?.part === part && r.message === message && now - r.at < sameAnswerMs
+    // Of those that this ingress serves: another node's may serve another path of the host, and has an answer of its own.
+    return domains
+      .filter((d) => d.host === host && !known(d))
+      .map(({ resource, path }) => ({ type: 'refused', resource, host, path, message, part }))
   })
 }
