@@ -9,6 +9,11 @@ describe('caddyWords', () => {
       '{"level":"info","msg":"using config"}\nError: loading http app module: no\n',
       'loading http app module: no',
     ],
+    [
+      'as a line of its log',
+      '{"level":"warn","msg":"x"}\n{"level":"error","ts":1,"msg":"loading \\"a\\": no"}\n{cut',
+      'loading "a": no',
+    ],
     ['no error', 'what is this?\n\n', 'what is this?'],
     ['nothing', '', 'no reason was told'],
     ['a hash of a password', `Error: account $2b$10$${'a'.repeat(53)} is odd`, 'account … is odd'],
