@@ -70,6 +70,7 @@ async function outcomeOf(
   const planned = await planUntilWritten(context, open, { ...input, observed }, failures.all, now)
   events.push(...planned.events)
   const { plan } = planned
+  forget(failures, plan.forgets ?? [])
   const admission = admit({
     wanted: plan.actions,
     inFlight: input.inFlight,
@@ -160,6 +161,13 @@ function failuresAfter(previous: Failure[], settled: Settled[], generation: numb
   return { all: [...byKey.values()], changes: { set: [...set.values()], cleared: [...cleared] } }
 }
 
+function forget(failures: ReturnType<typeof failuresAfter>, keys: string[]): void {
+  const gone = new Set(keys)
+  failures.all = failures.all.filter((f) => !gone.has(f.key))
+  failures.changes.set = failures.changes.set.filter((f) => !gone.has(f.key))
+  failures.changes.cleared.push(...gone)
+}
+
 function pausedOutcome(open: OpenPass, failures: ReturnType<typeof failuresAfter>, events: EventDraft[], now: number): PassOutcome {
   return {
     decision: {
@@ -239,12 +247,13 @@ function transitionEvents(changes: ConditionChange[]): EventDraft[] {
 }
 
 function recordEvents(record: unknown): EventDraft[] {
-  const r = record as { type: string; release?: unknown; reason?: string; message?: string }
+  const r = record as { type: string; release?: unknown; host?: unknown; reason?: string; message?: string }
   if (r.type === 'release') {
     const { number, resolvedImage } = r.release as { number: number; resolvedImage: string }
     return [{ severity: 'Normal', reason: 'ReleaseCreated', message: `release ${number} runs ${resolvedImage}` }]
   }
   if (r.type === 'verdict') return [{ severity: 'Warning', reason: r.reason ?? 'ReleaseFailed', message: `release ${String(r.release)} was given up: ${r.message}` }]
+  if (r.type === 'refused') return [{ severity: 'Warning', reason: 'Refused', message: `${String(r.host)}: ${r.message}` }]
   if (r.type === 'serving') return [{ severity: 'Normal', reason: 'ReleaseServing', message: `release ${String(r.release)} serves` }]
   return []
 }

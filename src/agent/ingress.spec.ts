@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { createServer as createPlainServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { shop } from '../../test/fixtures/certificates.js'
+import type { EngineContainer } from '../adapters/docker/engine.js'
 import { canonicalJson } from '../reconcile/hash.js'
+import { hostsIn, partsOfHosts } from '../reconcile/ingress/config-hosts.js'
+import { renderCaddyConfig } from '../reconcile/ingress/render.js'
 import { ActionFailure } from './action-failure.js'
 import { Ingress } from './ingress.js'
 
@@ -19,6 +23,8 @@ class FakeCaddy {
   config: unknown = { admin: {} }
   loads: unknown[] = []
   refusal: string | null = null
+  /** Refuses what serves one of these. */
+  refusedHosts: string[] = []
   /** Keeps this in place of what it is given. */
   instead: object | null = null
   onLoad: () => void = () => undefined
@@ -44,11 +50,17 @@ class FakeCaddy {
     this.server.close()
   }
 
+  refusalOf(config: string): string | null {
+    const host = hostsIn(JSON.parse(config) as object).find((h) => this.refusedHosts.includes(h))
+    return host === undefined ? null : `loading http app module: ${host}: no such thing`
+  }
+
   private answer(asked: string, body: string, forced: boolean): [number, string] {
     if (asked === 'GET /config/') return [200, `${JSON.stringify(this.config)}\n`]
     if (asked !== 'POST /load') return [404, '{}']
     this.onLoad()
-    if (this.refusal !== null) return [400, JSON.stringify({ error: this.refusal })]
+    const refusal = this.refusal ?? this.refusalOf(body)
+    if (refusal !== null) return [400, JSON.stringify({ error: refusal })]
     // What it has already it does not load again unless it is told to.
     if (!forced && canonicalJson(JSON.parse(body)) === canonicalJson(this.config)) return [200, '']
     this.loads.push(JSON.parse(body))
@@ -64,6 +76,10 @@ describe('Ingress', () => {
   let now: number
   let values: Map<string, string>
   let artifacts: Map<string, string>
+  /** Commands in Caddy's container, and what they end with. */
+  let commands: { container: string; command: string[]; config: string }[]
+  let exitCodes: (number | null)[]
+  let onCommand: () => void
 
   beforeEach(() => {
     stateDir = mkdtempSync(join(tmpdir(), 'ingress-'))
@@ -75,9 +91,28 @@ describe('Ingress', () => {
       ['cert@2', 'second'],
     ])
     artifacts = new Map([configA, configB].map((c) => [hashOf(c), canonicalJson(c)]))
+    commands = []
+    exitCodes = []
+    onCommand = () => undefined
+    const running = { id: 'caddy', state: 'running' } as EngineContainer
     ingress = new Ingress({
       instance: 'i1',
-      engine: { list: async () => [], logs: async () => undefined },
+      engine: {
+        list: async () => [running],
+        logs: async () => undefined,
+        exec: async (container, command) => {
+          const config = readFileSync(join(stateDir, 'ingress/files', basename(command.at(-1) ?? '')), 'utf8')
+          commands.push({ container, command, config })
+          onCommand()
+          const refusal = caddy.refusalOf(config)
+          const exitCode = exitCodes.length > 0 ? exitCodes.shift()! : refusal === null ? 0 : 1
+          return {
+            execId: 'e',
+            exitCode,
+            output: refusal === null ? 'Valid configuration\n' : `{"level":"info"}\nError: ${refusal}\n`,
+          }
+        },
+      },
       stateDir,
       clock: {
         now: () => now,
@@ -117,7 +152,10 @@ describe('Ingress', () => {
     config: object,
     more: { secrets?: ReturnType<typeof secret>[]; files?: { file: string; content: string }[] } = {},
   ) => ingress.load({ config: hashOf(config), secrets: [], files: [], ...more }, never)
-  const filesIn = (folder: 'secrets' | 'files') => readdirSync(join(stateDir, 'ingress', folder)).sort()
+  const filesIn = (folder: 'secrets' | 'files') => {
+    const path = join(stateDir, 'ingress', folder)
+    return existsSync(path) ? readdirSync(path).sort() : []
+  }
 
   it('another configuration is there -> loaded, and what Caddy then shows is the answer', async () => {
     await runs()
@@ -259,6 +297,119 @@ describe('Ingress', () => {
       writeFileSync(join(stateDir, 'ingress/files/stale.pem'), '')
       await load(configA)
       expect(filesIn('files')).toEqual([])
+    })
+  })
+
+  describe('hosts that are refused', () => {
+    beforeEach(runs)
+
+    const rendered = (hosts: string[], own: string[] = []) => {
+      const domains = [
+        ...hosts.map((host) => ({ host, tls: 'off' as const })),
+        ...own.map((host) => ({ host, tls: 'certificate' as const, certificate: 'cert' })),
+      ]
+      const target = { resource: 'app_a', title: 'shop/a', domains, ports: [80], dial: null, secretVersions: { cert: 1 } }
+      const { config, secrets } = renderCaddyConfig({}, [target], new Map())
+      artifacts.set(hashOf(config), canonicalJson(config))
+      return { config, secrets, parts: partsOfHosts(config) }
+    }
+    const many = (count: number) => Array.from({ length: count }, (_, i) => `h${i}.test`)
+
+    it('Caddy refuses some -> they are named with its words and what was said of them, and nothing is loaded', async () => {
+      const { config, parts } = rendered(many(16))
+      caddy.refusedHosts = ['h3.test', 'h11.test']
+      expect(await load(config)).toEqual({
+        loaded: null,
+        refused: ['h11.test', 'h3.test'].map((host) => ({
+          host,
+          message: `loading http app module: ${host}: no such thing`,
+          part: parts.get(host),
+        })),
+      })
+      expect(caddy.loads).toEqual([])
+      expect(commands[0]).toMatchObject({
+        container: 'caddy',
+        command: ['caddy', 'validate', '--config', '/files/.candidate.json'],
+      })
+      expect(commands.length).toBeLessThanOrEqual(30)
+      expect(filesIn('files')).toEqual([])
+    })
+
+    it('one that is new beside those that serve -> tried in a few steps', async () => {
+      await load(rendered(many(200)).config)
+      caddy.refusedHosts = ['new.test']
+      expect((await load(rendered([...many(200), 'new.test']).config)).refused).toMatchObject([{ host: 'new.test' }])
+      expect(commands).toHaveLength(3)
+      expect(caddy.loads).toHaveLength(1)
+    })
+
+    it('the configuration without them -> loaded', async () => {
+      caddy.refusedHosts = ['bad.test']
+      const { config } = rendered(['good.test'])
+      await load(rendered(['good.test', 'bad.test']).config)
+      expect(await load(config)).toEqual({ loaded: hashOf(config) })
+    })
+
+    it('it is refused without any host too -> as a whole', async () => {
+      caddy.refusal = 'no such module'
+      exitCodes = [1]
+      await expect(load(rendered(many(4)).config)).rejects.toMatchObject({ reason: 'ConfigRefused', message: 'no such module' })
+      expect(commands).toHaveLength(1)
+    })
+
+    it('only the load itself refuses -> as a whole', async () => {
+      caddy.refusal = 'starting: no'
+      await expect(load(rendered(many(4)).config)).rejects.toMatchObject({ reason: 'ConfigRefused', message: 'starting: no' })
+    })
+
+    it('a port is taken -> nobody is asked', async () => {
+      caddy.refusal = 'listening on :1: listen tcp :1: bind: address already in use'
+      await expect(load(rendered(many(4)).config)).rejects.toMatchObject({ reason: 'PortTaken' })
+      expect(commands).toEqual([])
+    })
+
+    it.each([null, 127, 137])('the trial ends with %s -> no answer: as a whole, and no file is left', async (code) => {
+      caddy.refusedHosts = ['h1.test']
+      exitCodes = [0, code]
+      await expect(load(rendered(many(4)).config)).rejects.toMatchObject({ reason: 'ConfigRefused' })
+      expect(commands).toHaveLength(2)
+      expect(filesIn('files')).toEqual([])
+    })
+
+    it('cancelled amid the search -> ends', async () => {
+      caddy.refusedHosts = ['h1.test']
+      const cancel = new AbortController()
+      const { config } = rendered(many(8))
+      onCommand = () => cancel.abort(new Error('cancelled'))
+      await expect(ingress.load({ config: hashOf(config), secrets: [], files: [] }, cancel.signal)).rejects.toThrow('cancelled')
+      expect(commands).toHaveLength(1)
+    })
+
+    it('a certificate that Caddy could not read -> its hosts are named, and no file is written', async () => {
+      values.set('cert@1', shop.certificate)
+      const { config, secrets, parts } = rendered(['plain.test'], ['a.test', '*.b.test'])
+      const answer = await load(config, { secrets })
+      const message = 'its certificate holds no private key: it takes PEM, the chain and its key one below the other'
+      expect(answer).toEqual({
+        loaded: null,
+        refused: ['a.test', '*.b.test'].map((host) => ({ host, message, part: parts.get(host) })),
+      })
+      expect([caddy.loads, filesIn('secrets')]).toEqual([[], []])
+    })
+
+    it('a good certificate -> loaded', async () => {
+      values.set('cert@1', `${shop.certificate}\n${shop.key}`)
+      const { config, secrets } = rendered(['plain.test'], ['a.test'])
+      expect(await load(config, { secrets })).toEqual({ loaded: hashOf(config) })
+      expect(filesIn('secrets')).toEqual(['app_a-cert-1.pem'])
+    })
+
+    it('many of them -> fifty are named', async () => {
+      values.set('cert@1', 'no certificate')
+      const { config, secrets } = rendered([], many(80))
+      const { refused = [] } = await load(config, { secrets })
+      expect(refused).toHaveLength(50)
+      expect(JSON.stringify(refused).length).toBeLessThan(25_000)
     })
   })
 

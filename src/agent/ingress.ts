@@ -4,14 +4,18 @@ import { join } from 'node:path'
 import { certificateErrors } from '../adapters/caddy/certificate-errors.js'
 import { CaddyAdmin, CaddyAway, CaddyRefusal } from '../adapters/caddy/admin-client.js'
 import { servedCertificate } from '../adapters/caddy/served-certificate.js'
-import type { Engine } from '../adapters/docker/engine.js'
+import type { NodeEngine } from '../adapters/docker/node-engine.js'
 import { portHolder } from '../adapters/docker/port-holder.js'
 import type { ArgsOf, ResultOf } from '../reconcile/action.js'
 import { canonicalJson } from '../reconcile/hash.js'
+import { hostsOfCertificate, partsOfHosts } from '../reconcile/ingress/config-hosts.js'
+import { ownCertificateProblem } from '../reconcile/ingress/own-certificate.js'
 import { label } from '../reconcile/labels.js'
 import type { ObservedIngress, ObserveRequest } from '../reconcile/observed.js'
 import { ActionFailure } from './action-failure.js'
+import { ConfigTrial } from './config-trial.js'
 import type { ArtifactSource, Clock, IngressNode, SecretSource } from './ports.js'
+import type { RefusedHost } from './refused-hosts.js'
 import { readFileIfThere, writeFileAtomically } from './state-file.js'
 import { stateFolder } from './state-folders.js'
 
@@ -21,11 +25,13 @@ const pollMs = 50
 const observeWithinMs = 5_000
 /** Enough for what went wrong since the last look, also with many hosts. */
 const logLines = 2_000
+/** The answer goes through a history. */
+const refusedMost = 50
 const fileFolders = ['ingress/secrets', 'ingress/files'] as const
 
 export interface IngressOptions {
   instance: string
-  engine: Pick<Engine, 'list' | 'logs'>
+  engine: Pick<NodeEngine, 'list' | 'logs' | 'exec'>
   stateDir: string
   clock: Clock
   secrets: SecretSource
@@ -45,10 +51,14 @@ export class Ingress implements IngressNode {
   async load(args: ArgsOf<'loadIngressConfig'>, signal: AbortSignal): Promise<ResultOf['loadIngressConfig']> {
     const wanted = (await this.options.artifacts.get(args.config, signal)).toString('utf8')
     const loaded = await this.loaded(signal)
-    const kept = await this.putFiles(args, signal)
-    this.unread ||= kept.changed
+    const contents = await this.contentsOf(args, signal)
+    const config = JSON.parse(wanted) as object
+    const unusable = unusableCertificates(config, contents)
+    if (unusable.length > 0) return notLoaded(config, unusable)
+    this.unread = this.putFiles(contents) || this.unread
     // It may be the same text: what Caddy reads from files would stay what it was.
-    if (loaded !== args.config || this.unread) await this.loadInto(wanted, signal)
+    const refused = loaded !== args.config || this.unread ? await this.loadInto(wanted, signal) : []
+    if (refused.length > 0) return notLoaded(config, refused)
     this.unread = false
     const now = await this.loaded(signal)
     if (now !== args.config)
@@ -57,7 +67,7 @@ export class Ingress implements IngressNode {
         `Caddy shows configuration ${now?.slice(0, 12) ?? 'none'} after ${args.config.slice(0, 12)} was loaded`,
         true,
       )
-    this.removeFilesBut(kept.wanted)
+    this.removeFilesBut(contents)
     return { loaded: now }
   }
 
@@ -75,13 +85,18 @@ export class Ingress implements IngressNode {
 
   /** A handshake only tells that there is none; why, Caddy writes into its log. */
   private async certificateErrors(): Promise<Map<string, string>> {
-    const { engine, instance } = this.options
-    const caddy = (await engine.list({ [label.instance]: instance, [label.kind]: 'ingress' })).find((c) => c.state === 'running')
+    const { engine } = this.options
+    const caddy = await this.caddy()
     if (!caddy) return new Map()
     const lines: string[] = []
     const options = { follow: false, tail: logLines, sinceMs: null, streams: ['stderr'] as const }
     await engine.logs(caddy.id, options, ({ text }) => void lines.push(text), AbortSignal.timeout(observeWithinMs))
     return certificateErrors(lines)
+  }
+
+  private async caddy() {
+    const { engine, instance } = this.options
+    return (await engine.list({ [label.instance]: instance, [label.kind]: 'ingress' })).find((c) => c.state === 'running')
   }
 
   private async hashOfLoaded(signal: AbortSignal): Promise<string> {
@@ -105,33 +120,56 @@ export class Ingress implements IngressNode {
     }
   }
 
-  private async loadInto(config: string, signal: AbortSignal): Promise<void> {
+  /** Answers the hosts for which Caddy refused it; what was loaded before goes on then. */
+  private async loadInto(config: string, signal: AbortSignal): Promise<RefusedHost[]> {
     try {
       await this.admin.load(config, signal)
+      return []
     } catch (error) {
       if (error instanceof CaddyAway) throw new ActionFailure('IngressNotRunning', error.message, true)
       if (!(error instanceof CaddyRefusal)) throw error
-      throw await explained(error.message)
+      const failure = await explained(error.message)
+      const refused = failure.reason === 'ConfigRefused' ? await this.refusedHosts(config, signal) : []
+      if (refused.length === 0) throw failure
+      return refused
     }
   }
 
-  /** Writes what the configuration names. Answers what is wanted, and whether any of it is new. */
-  private async putFiles(
-    { secrets, files }: ArgsOf<'loadIngressConfig'>,
-    signal: AbortSignal,
-  ): Promise<{ wanted: Set<string>; changed: boolean }> {
-    const contents = new Map(files.map(({ file, content }) => [join(this.folderOf('ingress/files'), file), content]))
+  /** None where they cannot be found out: then the configuration is refused as a whole. */
+  private async refusedHosts(config: string, signal: AbortSignal): Promise<RefusedHost[]> {
+    try {
+      const running = JSON.parse(await this.admin.config(signal)) as object
+      const caddy = await this.caddy()
+      const trial = new ConfigTrial(this.options, this.folderOf('ingress/files'))
+      return caddy ? await trial.refusedHosts(caddy.id, JSON.parse(config) as object, running ?? {}, signal) : []
+    } catch {
+      signal.throwIfAborted()
+      return []
+    }
+  }
+
+  /** What the configuration names, by path: all of it is here before any is written. */
+  private async contentsOf({ secrets, files }: ArgsOf<'loadIngressConfig'>, signal: AbortSignal): Promise<Contents> {
+    const contents: Contents = new Map(
+      files.map(({ file, content }) => [join(this.folderOf('ingress/files'), file), { file, content, secret: false }]),
+    )
     for (const { file, resource, secret, version } of secrets) {
       const values = await this.options.secrets.values(resource, [{ secret, version }], signal)
-      contents.set(join(this.folderOf('ingress/secrets'), file), [...values.values()][0] ?? '')
+      const content = [...values.values()][0] ?? ''
+      contents.set(join(this.folderOf('ingress/secrets'), file), { file, content, secret: true })
     }
-    const changed = [...contents].filter(([path, content]) => readFileIfThere(path) !== content)
-    for (const [path, content] of changed) writeFileAtomically(path, content, 0o600)
-    return { wanted: new Set(contents.keys()), changed: changed.length > 0 }
+    return contents
+  }
+
+  /** Answers whether any of it is new. */
+  private putFiles(contents: Contents): boolean {
+    const changed = [...contents].filter(([path, { content }]) => readFileIfThere(path) !== content)
+    for (const [path, { content }] of changed) writeFileAtomically(path, content, 0o600)
+    return changed.length > 0
   }
 
   /** Only once the new configuration is there: the one before may still read its own. */
-  private removeFilesBut(wanted: Set<string>): void {
+  private removeFilesBut(wanted: Contents): void {
     const paths = fileFolders
       .map((name) => this.folderOf(name))
       .flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
@@ -143,6 +181,29 @@ export class Ingress implements IngressNode {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     return folder
   }
+}
+
+/** With what it says of each host: by the time that this is read, somebody may have changed it. */
+function notLoaded(config: object, refused: RefusedHost[]): ResultOf['loadIngressConfig'] {
+  const named = refused.slice(0, refusedMost)
+  const parts = partsOfHosts(
+    config,
+    named.map(({ host }) => host),
+  )
+  return { loaded: null, refused: named.map(({ host, message }) => ({ host, message, part: parts.get(host) ?? '' })) }
+}
+
+/** By path. */
+type Contents = Map<string, { file: string; content: string; secret: boolean }>
+
+/** Caddy refuses a whole configuration for one such file, and does not say which. */
+function unusableCertificates(config: object, contents: Contents): RefusedHost[] {
+  return [...contents.values()].flatMap(({ file, content, secret }) => {
+    const problem = secret ? ownCertificateProblem(content) : null
+    return problem === null
+      ? []
+      : hostsOfCertificate(config, file).map((host) => ({ host, message: `its certificate ${problem}` }))
+  })
 }
 
 /** Names who has the port where that is what is wrong: Caddy only says that it is taken. */

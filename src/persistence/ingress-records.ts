@@ -2,15 +2,15 @@ import type { IngressRecord } from '../reconcile/ingress/desired.js'
 import type { Transaction } from './database.js'
 
 /** Writes what an ingress found out. Owners of domains see `toldAt` and look at it in a pass of their own. */
-export async function writeIngressRecord(tx: Transaction, record: IngressRecord, now: number): Promise<void> {
+export async function writeIngressRecord(tx: Transaction, ingress: string, record: IngressRecord, now: number): Promise<void> {
   const at = new Date(now)
   switch (record.type) {
     case 'config': {
       const { sha256, content } = record
       await tx.artifact.upsert({
         where: { sha256 },
-        create: { sha256, content: Buffer.from(content), createdAt: at },
-        update: { createdAt: at },
+        create: { sha256, content: Buffer.from(content), createdAt: at, configOf: ingress },
+        update: { createdAt: at, configOf: ingress },
         select: { sha256: true },
       })
       return
@@ -19,6 +19,11 @@ export async function writeIngressRecord(tx: Transaction, record: IngressRecord,
       const { resource, host, path, routed, reason, message } = record
       // Somebody else may have it by now: then this is no news of anybody's.
       await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { routed, reason, message, toldAt: at } })
+      return
+    }
+    case 'refused': {
+      const { resource, host, path, message, part } = record
+      await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { refusedAt: at, refusedMessage: message, refusedPart: part } })
       return
     }
     case 'certificate': {

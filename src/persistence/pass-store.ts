@@ -24,7 +24,7 @@ export interface PassStore {
   dependants(id: string): Promise<DueResource[]>
   /** Resources that should be nudged: out of step, being deleted, or past their due time; ascending by id, after `after`. */
   due(after: string, limit: number, now: number): Promise<DueResource[]>
-  /** Removes what has been kept long enough: tombstones, events, idempotency keys. */
+  /** Removes what has been kept long enough: tombstones, events, idempotency keys, configurations. */
   keepHouse(now: number): Promise<void>
 }
 

@@ -18,6 +18,9 @@ const day = 86_400_000
 const tombstoneDays = 30
 const eventDays = 30
 const idempotencyDays = 1
+/** Of configurations that an ingress was given: each is stored again when it is to be loaded again. */
+const configDays = 1
+const configsKept = 5
 
 /**
  * Ingress said something of the domain `d` that no pass of its owner has seen: that is the owner's outbox. A pass takes away
@@ -95,6 +98,12 @@ export class PostgresPassStore implements PassStore {
     await this.db.event.deleteMany({ where: { at: { lt: before(eventDays) } } })
     await this.db.conditionTransition.deleteMany({ where: { at: { lt: before(eventDays) } } })
     await this.db.idempotencyKey.deleteMany({ where: { createdAt: { lt: before(idempotencyDays) } } })
+    await this.db.$executeRaw`
+      DELETE FROM "Artifact" WHERE sha256 IN (
+        SELECT sha256 FROM (
+          SELECT sha256, "createdAt", row_number() OVER (PARTITION BY "configOf" ORDER BY "createdAt" DESC, sha256) AS nth
+          FROM "Artifact" WHERE "configOf" IS NOT NULL) c
+        WHERE nth > ${configsKept} AND "createdAt" < ${before(configDays)})`
   }
 }
 
@@ -130,7 +139,7 @@ function writeRecord(tx: Transaction, resource: ResourceView, record: unknown, n
     case 'application':
       return writeApplicationRecord(tx, resource.id, record as ApplicationRecord, now)
     case 'ingress':
-      return writeIngressRecord(tx, record as IngressRecord, now).then(() => null)
+      return writeIngressRecord(tx, resource.id, record as IngressRecord, now).then(() => null)
     default:
       throw new Error(`kind ${resource.kind} writes no records, yet its plan asked for ${JSON.stringify(record)}`)
   }

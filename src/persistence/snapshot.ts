@@ -157,7 +157,9 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publis
   coalesce((SELECT json_agg(x ORDER BY x.host, x.path) FROM (
     SELECT host, path, "resourceId" AS resource, ${ms('"changedAt"')} AS "changedAt", routed, reason, message,
       CASE WHEN "certificateSeenAt" IS NOT NULL THEN json_build_object('issuer', "certificateIssuer",
-        'notAfter', ${ms('"certificateNotAfter"')}, 'error', "certificateError", 'seenAt', ${ms('"certificateSeenAt"')}) END AS certificate
+        'notAfter', ${ms('"certificateNotAfter"')}, 'error', "certificateError", 'seenAt', ${ms('"certificateSeenAt"')}) END AS certificate,
+      CASE WHEN "refusedAt" IS NOT NULL THEN json_build_object('message', "refusedMessage", 'part', "refusedPart",
+        'at', ${ms('"refusedAt"')}) END AS refusal
     FROM "Domain" WHERE r.kind = 'ingress' OR "resourceId" = r.id) x), '[]') AS domains,
   coalesce((SELECT json_agg(x) FROM (
     SELECT host, path, "toldAt"::text AS "toldAt" FROM "Domain" WHERE "resourceId" = r.id AND "toldAt" IS NOT NULL) x), '[]') AS told,

@@ -179,8 +179,8 @@ export interface ResultOf {
   retireContainer: { removed: boolean }
   removeVolume: { removed: boolean }
   publishEndpoints: { revision: string }
-  /** SHA-256 of the configuration as it was read back. */
-  loadIngressConfig: { loaded: string }
+  /** SHA-256 of the configuration as it was read back; null: it was not loaded, because of the hosts that are named. */
+  loadIngressConfig: { loaded: string | null; refused?: { host: string; message: string; part: string }[] }
 }
 
 interface ActionOf<V extends Verb> {

@@ -55,6 +55,8 @@ export interface Plan<Record> {
   conditions: ConditionDraft[]
   /** When to look again without being told; null = the resync timer is enough. */
   requeueAfterMs: number | null
+  /** Keys of failures that say nothing any more, because what failed is not wanted and will not be. */
+  forgets?: string[]
   /** Deleted, and nothing of it was observed anywhere. */
   finalize: boolean
 }

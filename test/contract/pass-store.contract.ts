@@ -533,7 +533,7 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
       })
 
       it('an application with domains -> its target and what was told of them; one without -> nothing', async () => {
-        const fresh = { resource: shop.id, changedAt: now, routed: false, reason: 'Pending', message: '', certificate: null }
+        const fresh = { resource: shop.id, changedAt: now, routed: false, reason: 'Pending', message: '', certificate: null, refusal: null }
         expect(await wanted()).toEqual({
           spec: {},
           node: node.id,
@@ -700,6 +700,38 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect((await wanted()).stored).toBeNull()
       })
 
+      const refused = (change: Partial<Extract<IngressRecord, { type: 'refused' }>> = {}): IngressRecord => ({
+        type: 'refused',
+        resource: shop.id,
+        host: 'shop.test',
+        path: '/',
+        message: 'no such thing',
+        part: 'f00',
+        ...change,
+      })
+
+      it('a refusal -> of its domain, and of no other; its owner is told by its route alone', async () => {
+        await told(refused())
+        const refusal = { message: 'no such thing', part: 'f00', at: now + 1_000 }
+        expect((await wanted()).domains.map((d) => [d.host, d.refusal])).toEqual([['a.test', null], ['shop.test', refusal]])
+        expect((await desired(shop.id)).domains.map((d) => d.refusal)).toEqual([null, refusal])
+        expect(await due()).toEqual([])
+        await pass(async (opened) => (await opened.write([refused({ part: 'ba4' })]), {}), ingress.id, now + 1_500)
+        expect((await wanted()).domains[1]?.refusal).toEqual({ ...refusal, part: 'ba4', at: now + 1_500 })
+      })
+
+      it('a refusal of what somebody else has by now -> nobody is refused', async () => {
+        await told(refused({ resource: app.id }))
+        expect((await wanted()).domains.map((d) => d.refusal)).toEqual([null, null])
+      })
+
+      it('a domain that is given back and claimed anew -> without the refusal', async () => {
+        await told(refused())
+        await store.change(shop.id, { ...shop.spec, domains: [] }, now)
+        await store.change(shop.id, shop.spec, now)
+        expect((await wanted()).domains.map((d) => d.refusal)).toEqual([null, null])
+      })
+
       it('a thousand domains -> all of them, in order', async () => {
         const domains = Array.from({ length: 1_000 }, (_, i) => ({ host: `d${String(i).padStart(4, '0')}.test` }))
         await store.change(shop.id, { ...shop.spec, domains }, now)
@@ -710,6 +742,30 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
     })
 
     describe('keepHouse', () => {
+      it('configurations of an ingress -> those of a day, and the last five; of another one: its own', async () => {
+        const sha = (letter: string, n: number) => `${letter}${n}`.padEnd(64, '0')
+        for (const [id, count] of [['ing_1', 8], ['ing_2', 2]] as const) {
+          await store.create({ id, kind: 'ingress', project: 'platform', name: id, spec: {} }, now)
+          for (let n = 0; n < count; n++) {
+            const record: IngressRecord = { type: 'config', sha256: sha(id === 'ing_1' ? 'a' : 'b', n), content: '{}' }
+            await pass(async (opened) => (await opened.write([record]), {}), id, now + n * 1_000)
+          }
+        }
+        const kept = async () => {
+          const all = [...Array(8).keys()].map((n) => sha('a', n)).concat(sha('b', 0), sha('b', 1))
+          const found = await Promise.all(all.map(async (s) => ((await store.artifact(s)) === null ? '' : s.slice(0, 2))))
+          return found.join(' ').trim()
+        }
+        await store.keepHouse(now + day)
+        expect(await kept()).toBe('a0 a1 a2 a3 a4 a5 a6 a7 b0 b1')
+        await store.keepHouse(now + day + 1_001)
+        expect(await kept()).toBe('a2 a3 a4 a5 a6 a7 b0 b1')
+        // Stored again, because it is to be loaded again.
+        await pass(async (opened) => (await opened.write([{ type: 'config', sha256: sha('a', 3), content: '{}' }]), {}), 'ing_1', now + 9_000)
+        await store.keepHouse(now + 9 * day)
+        expect(await kept()).toBe('a3 a4 a5 a6 a7 b0 b1')
+      })
+
       it('tombstones, events and transitions -> 30 days, and no longer', async () => {
         await store.create({ ...app, id: 'app_b', name: 'b' }, now)
         await pass(() => ({ events: [{ severity: 'Normal', reason: 'A', message: 'a' }], conditions: [condition()] }))

@@ -68,7 +68,7 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
       const fresh = { resourceId: id, changedAt: new Date(now), routed: false, reason: 'Pending', message: '', toldAt: null }
       const mine = owned.some((o) => o.host === host && o.path === path)
       const same = had.get(domainKey(domain)) === JSON.stringify(domain)
-      const update = mine ? (same ? {} : { changedAt: new Date(now), reason: 'Pending' }) : { ...fresh, certificateSeenAt: null }
+      const update = mine ? (same ? {} : { changedAt: new Date(now), reason: 'Pending' }) : { ...fresh, certificateSeenAt: null, refusedAt: null }
       await this.database.domain.upsert({ where: { host_path: { host, path } }, create: { host, path, ...fresh }, update })
     }
     await this.database.resource.updateMany({ where: { kind: 'ingress' }, data: { nextPassDueAt: new Date(now) } })

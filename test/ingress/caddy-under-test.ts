@@ -28,8 +28,9 @@ export interface Question {
 /** The real Caddy in a container, as the ingress runs it: everything it reads and says lies in folders of this process. */
 export class CaddyUnderTest {
   private constructor(
-    private readonly folder: string,
-    private readonly container: Docker.Container,
+    /** With `run`, `endpoints`, `secrets`, `files`, `data` and `config`. */
+    readonly folder: string,
+    readonly container: Docker.Container,
     readonly httpPort: number,
     readonly httpsPort: number,
   ) {}

@@ -69,5 +69,5 @@ export function claimedBy(kind: string, spec: unknown): Pick<Domain, 'host' | 'p
 
 /** A domain as it is when somebody has just claimed it. */
 export function newDomain({ host, path }: Pick<Domain, 'host' | 'path'>, resource: string, now: number): DomainState {
-  return { host, path: path ?? '/', resource, changedAt: now, routed: false, reason: 'Pending', message: '', certificate: null }
+  return { host, path: path ?? '/', resource, changedAt: now, routed: false, reason: 'Pending', message: '', certificate: null, refusal: null }
 }

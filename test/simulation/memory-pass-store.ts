@@ -62,7 +62,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   private readonly nodes = new Map<string, NodeRow>()
   /** By host and path. */
   private domains = new Map<string, DomainRow>()
-  private readonly artifacts = new Map<string, string>()
+  private readonly artifacts = new Map<string, { content: string; at: number; of: string }>()
   private readonly tombstones = new Map<string, { at: number; project: string; name: string; removesVolumes: boolean }>()
   /** One transaction at a time: no time passes in one, so nobody waits. */
   private last: Promise<unknown> = Promise.resolve()
@@ -162,10 +162,17 @@ export class MemoryPassStore implements PassStore, DesiredState {
 
   async keepHouse(now: number): Promise<void> {
     for (const [id, { at }] of this.tombstones) if (at < now - 30 * day) this.tombstones.delete(id)
+    for (const [nth, [sha256, { at }]] of this.configsNewestFirst()) if (nth > 5 && at < now - day) this.artifacts.delete(sha256)
     for (const row of this.rows.values()) {
       row.events = row.events.filter((e) => e.at >= now - 30 * day)
       row.transitions = row.transitions.filter((t) => t.at >= now - 30 * day)
     }
+  }
+
+  /** With which one of its ingress each is. */
+  private configsNewestFirst(): [number, [string, { at: number }]][] {
+    const newest = [...this.artifacts].sort(([a, { at: atA }], [b, { at: atB }]) => atB - atA || (a < b ? -1 : 1))
+    return newest.map((entry, i) => [newest.slice(0, i + 1).filter(([, { of }]) => of === entry[1].of).length, entry])
   }
 
   async addNode({ id, name, subnet }: { id: string; name: string; subnet: string }): Promise<void> {
@@ -263,7 +270,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   }
 
   async artifact(sha256: string): Promise<string | null> {
-    return this.artifacts.get(sha256) ?? null
+    return this.artifacts.get(sha256)?.content ?? null
   }
 
   private domainsOf(which: (domain: DomainRow) => boolean): DomainState[] {
@@ -331,7 +338,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
   }
 
   private writeRecord(draft: Row, written: unknown, now: number): string | null {
-    if (draft.kind === 'ingress') return this.writeIngressRecord(written as IngressRecord, now)
+    if (draft.kind === 'ingress') return this.writeIngressRecord(draft.id, written as IngressRecord, now)
     if (draft.kind !== 'application')
       throw new Error(`kind ${draft.kind} writes no records, yet its plan asked for ${JSON.stringify(written)}`)
     const record = written as ApplicationRecord
@@ -416,9 +423,9 @@ export class MemoryPassStore implements PassStore, DesiredState {
     }
   }
 
-  private writeIngressRecord(record: IngressRecord, now: number): null {
+  private writeIngressRecord(ingress: string, record: IngressRecord, now: number): null {
     if (record.type === 'config') {
-      this.artifacts.set(record.sha256, record.content)
+      this.artifacts.set(record.sha256, { content: record.content, at: now, of: ingress })
       return null
     }
     for (const row of this.domains.values()) {
@@ -427,6 +434,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
         if (JSON.stringify(before) !== JSON.stringify(record.certificate)) row.toldAt = now
         row.certificate = { ...record.certificate, seenAt: now }
       }
+      if (record.type === 'refused' && row.host === record.host && row.path === record.path && row.resource === record.resource)
+        row.refusal = { message: record.message, part: record.part, at: now }
       if (record.type === 'route' && row.host === record.host && row.path === record.path && row.resource === record.resource) {
         const { routed, reason, message } = record
         Object.assign(row, { routed, reason, message, toldAt: now })

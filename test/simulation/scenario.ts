@@ -1,5 +1,6 @@
 import { label } from '../../src/reconcile/labels.js'
 import type { ApplicationSpec } from '../../src/reconcile/application/spec.js'
+import type { DomainState } from '../../src/reconcile/ingress/desired.js'
 import { withTag } from '../../src/reconcile/name.js'
 import type { Disaster, Profile } from './faults.js'
 import { drawProfile, gentle } from './faults.js'
@@ -7,6 +8,7 @@ import { Violation } from './invariants.js'
 import { MemoryPassStore } from './memory-pass-store.js'
 import { People } from './people.js'
 import { Random } from './random.js'
+import { isRefusedNumber } from './sim-caddy.js'
 import { ownerOf, SimClients } from './sim-clients.js'
 import { isAlive, type SimContainer } from './sim-engine.js'
 import { badImages, crashingImage, missingImage } from './sim-images.js'
@@ -347,8 +349,16 @@ class Scenario {
     if (!node.caddy.runs) return [`${id} says that it serves, and its Caddy does not run`]
     const routes = node.caddy.routes.map((r) => `${r.host}${r.prefix ?? '/'} ${ownerOf(r)}`).sort()
     const wanted = people.claims().filter((c) => this.isServedOn(node, c.id))
-    const expected = wanted.map((c) => `${c.host}${c.path} ${c.id}`).sort()
+    const refused = this.refusedHosts(node)
+    const expected = wanted.filter((c) => !refused.has(c.host)).map((c) => `${c.host}${c.path} ${c.id}`).sort()
     return String(routes) === String(expected) ? [] : [`${node.id} routes ${routes.join(', ')} instead of ${expected.join(', ')}`]
+  }
+
+  /** Hosts of which any path that the node serves makes its Caddy refuse them. */
+  private refusedHosts(node: SimNode): Set<string> {
+    const served = [...this.people.known.values()].filter((a) => !a.deleting && this.isServedOn(node, a.id))
+    const domains = served.flatMap((a) => a.spec.domains ?? [])
+    return new Set(domains.filter((d) => d.requestHeaders?.some((h) => isRefusedNumber(h.value ?? ''))).map((d) => d.host))
   }
 
   private isServedOn({ id, name, view }: SimNode, application: string): boolean {
@@ -365,12 +375,16 @@ class Scenario {
       if (deleting) continue
       const row = await this.world.clock.hold(this.world.options.store.read(id))
       const claims = this.people.claims().filter((c) => c.id === id)
-      const unrouted = row?.domains.filter((d) => !d.routed || d.reason !== 'Routed') ?? []
+      const nodes = this.world.nodes.filter((node) => this.isServedOn(node, id))
+      const refused = new Set(nodes.flatMap((node) => [...this.refusedHosts(node)]))
+      const isTold = (d: DomainState) => (refused.has(d.host) ? !d.routed && d.reason === 'Refused' : d.routed && d.reason === 'Routed')
+      const unrouted = row?.domains.filter((d) => !isTold(d)) ?? []
       for (const { host, path, reason } of unrouted) wrong.push(`${id}: ${host}${path} is ${reason}`)
       if (row?.domains.length !== claims.length) wrong.push(`${id} has ${row?.domains.length} domains instead of ${claims.length}`)
       const told = (row?.conditions ?? []).filter((c) => c.type === 'Routed' || c.type === 'CertificateReady')
       const text = told.map((c) => `${c.type} ${c.status} ${c.reason}`).sort()
-      const expected = claims.length > 0 ? 'CertificateReady True Issued,Routed True Routed' : ''
+      const routed = claims.some((c) => refused.has(c.host)) ? 'Routed False Refused' : 'Routed True Routed'
+      const expected = claims.length > 0 ? `CertificateReady True Issued,${routed}` : ''
       if (String(text) !== expected) wrong.push(`${id} says ${text.join(', ')} of ${claims.length} domains`)
     }
     return wrong

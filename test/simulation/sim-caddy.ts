@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { ActionFailure } from '../../src/agent/action-failure.js'
 import type { Clock, IngressNode } from '../../src/agent/ports.js'
+import type { ResultOf } from '../../src/reconcile/action.js'
+import { partsOfHosts, withoutHosts } from '../../src/reconcile/ingress/config-hosts.js'
 import { canonicalJson } from '../../src/reconcile/hash.js'
 import { label } from '../../src/reconcile/labels.js'
 import { isAlive, type EngineFaults, type SimContainer, type SimEngine } from './sim-engine.js'
@@ -11,6 +13,10 @@ const socketWithinMs = 10_000
 const pollMs = 50
 /** Longer than a world lasts. */
 const certificateLastsMs = 90 * 86_400_000
+
+/** Caddy refuses who sets a header to one of these: something that nobody foresaw, and that the next change may cure. */
+export const isRefusedNumber = (number: string): boolean => Number(number) % 3 === 0
+const refusedWords = 'simulated: that number is refused'
 
 /** What of a route a request needs. `dials` are what Caddy would expand: `{file.…}`, or an address. */
 export interface CaddyRoute {
@@ -25,6 +31,8 @@ export class SimCaddy {
   private loaded: object = { admin: { listen: 'unix//run/evenkeel/admin.sock|0660', config: { persist: true } } }
   routes: CaddyRoute[] = []
   loads = 0
+  /** Hosts that it has ever refused. */
+  readonly refused = new Set<string>()
   private readonly notAfter = new Map<string, number>()
 
   constructor(
@@ -85,6 +93,9 @@ export function ingressOver(
       await clock.sleep(faults.latencyMs(), signal)
       if (!caddy.runs) throw new ActionFailure('IngressNotRunning', 'Caddy hung up', true)
       if (faults.refuses()) throw new ActionFailure('ConfigRefused', 'simulated: Caddy refused the configuration', true)
+      const refused = refusedIn(JSON.parse(text) as object)
+      for (const { host } of refused) caddy.refused.add(host)
+      if (refused.length > 0) return { loaded: null, refused }
       if (caddy.hash !== config) caddy.load(text)
       if (faults.losesAnswer()) throw new ActionFailure('IngressNotRunning', 'Caddy hung up after it had loaded', true)
       return { loaded: caddy.hash }
@@ -96,6 +107,14 @@ export function ingressOver(
       return { loaded: caddy.hash, certificates: Object.fromEntries(hosts.map((host) => [host, caddy.certificateOf(host, now)])) }
     },
   }
+}
+
+/** As src/agent/config-trial.ts finds them. */
+function refusedIn(config: object): NonNullable<ResultOf['loadIngressConfig']['refused']> {
+  const whole = partsOfHosts(config)
+  const alone = (host: string) => JSON.stringify(withoutHosts(config, [...whole.keys()].filter((other) => other !== host)))
+  const isRefused = (host: string) => [...alone(host).matchAll(/"X-Number":\["(\d+)"/g)].some(([, number]) => isRefusedNumber(number ?? ''))
+  return [...whole].filter(([host]) => isRefused(host)).map(([host, part]) => ({ host, message: refusedWords, part }))
 }
 
 interface RouteJson {

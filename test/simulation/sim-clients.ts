@@ -83,10 +83,10 @@ export class SimClients {
       this.watch.fail(`nobody listens on ${node.id}, whose ingress served and was to stay as it is`)
   }
 
-  /** What other people change never takes a route away. */
+  /** What other people change never takes a route away, but for paths of one host: Caddy refuses it as a whole. */
   private requireStillRouted(node: SimNode, claim: Claim): void {
     const before = this.routed.get(this.keyOf(node, claim))
-    if (before?.id !== claim.id || before.since !== claim.since) return
+    if (before?.id !== claim.id || before.since !== claim.since || node.caddy.refused.has(claim.host)) return
     this.watch.fail(`${node.id} routes ${claim.host}${claim.path} no longer, which is ${claim.id}'s and was not changed`)
   }
 

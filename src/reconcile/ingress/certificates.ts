@@ -100,8 +100,8 @@ export function hostsOf(certificates: HostCertificate[], mode: TlsModeWithCertif
   return certificates.filter((c) => c.mode === mode).map((c) => c.host)
 }
 
-const isWildcard = ({ host }: HostCertificate) => host.startsWith('*.')
+export const isWildcard = ({ host }: Pick<HostCertificate, 'host'>) => host.startsWith('*.')
 
-function covers(wildcard: string, host: string): boolean {
+export function covers(wildcard: string, host: string): boolean {
   return host.slice(host.indexOf('.')) === wildcard.slice(1) && host.includes('.')
 }

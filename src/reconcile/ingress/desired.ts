@@ -9,6 +9,15 @@ export interface CertificateState {
   error: string | null
 }
 
+/** Caddy refused a configuration because of a host. */
+export interface Refusal {
+  /** Caddy's words. */
+  message: string
+  /** Hash of all that the configuration said of the host. */
+  part: string
+  at: number
+}
+
 /** A claimed domain and what was told of it last. */
 export interface DomainState {
   host: string
@@ -19,6 +28,7 @@ export interface DomainState {
   reason: string
   message: string
   certificate: (CertificateState & { seenAt: number }) | null
+  refusal: Refusal | null
 }
 
 export interface IngressDesired {
@@ -38,4 +48,5 @@ export type RouteReason = 'Routed' | 'Pending' | 'ConfigRefused' | LeftOut['reas
 export type IngressRecord =
   | { type: 'config'; sha256: string; content: string }
   | { type: 'route'; resource: string; host: string; path: string; routed: boolean; reason: RouteReason; message: string }
+  | { type: 'refused'; resource: string; host: string; path: string; message: string; part: string }
   | { type: 'certificate'; host: string; certificate: CertificateState }

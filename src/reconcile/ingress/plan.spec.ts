@@ -26,11 +26,15 @@ import {
   wellOf,
   type IngressSetup,
 } from '../testing/ingress-world.js'
+import type { Settled } from '../action.js'
+import { partsOfHosts } from './config-hosts.js'
 import { hostsAtOnce } from './certificate-looks.js'
 import { ingressReasons } from './conditions.js'
-import type { DomainState, IngressRecord } from './desired.js'
+import type { DomainState, IngressRecord, Refusal } from './desired.js'
 import { bootConfigHash, debounceMs, ingressController, planIngress } from './plan.js'
-import { ingressSpecSchema } from './spec.js'
+import { refusalHoldsMs } from './refusals.js'
+import { renderCaddyConfig } from './render.js'
+import { ingressSpecSchema, type IngressTarget } from './spec.js'
 
 const older = 'f'.repeat(64)
 const newImage = { image: 'caddy:2.12' }
@@ -481,6 +485,153 @@ describe('planIngress, a configuration that is refused', () => {
       },
     ])
   })
+})
+
+describe('planIngress, a host that Caddy refuses', () => {
+  const both = { domains: [domainOf('a.test'), domainOf('b.test', pending(400))] }
+  const withoutB = wantedOf({ domains: [domainOf('a.test')] })
+  const partOf = (setup: IngressSetup, host = 'b.test') => {
+    const { spec, targets } = ingressDesiredOf(setup)
+    return partsOfHosts(renderCaddyConfig(spec, targets, new Map()).config, [host]).get(host) ?? ''
+  }
+  const answered = (setup: IngressSetup, key = loadKeyOf(setup), part = partOf(setup)): Settled[] => [
+    {
+      key,
+      verb: 'loadIngressConfig',
+      ok: true,
+      generation: 1,
+      result: { loaded: null, refused: [{ host: 'b.test', message: 'no', part }] },
+    },
+  ]
+  const after = (setup: IngressSetup) => {
+    const { input, plan } = planWithRecords(ingressController, ingressInputOf(setup), () => null)
+    return { plan, domains: input.desired.domains, b: input.desired.domains.find((d) => d.host === 'b.test' && d.path === '/') }
+  }
+  const refusal = (setup: IngressSetup, change: Partial<Refusal> = {}): Refusal => ({
+    message: 'no',
+    part: partOf(setup),
+    at: epoch - 5_000,
+    ...change,
+  })
+  /** `b.test` was refused for what it is in `then`. */
+  const standing = (
+    setup: IngressSetup & { domains: DomainState[] },
+    then: IngressSetup = setup,
+    change: Partial<Refusal> = {},
+  ) => ({
+    ...setup,
+    domains: setup.domains.map((d) => (d.host === 'b.test' ? { ...d, refusal: refusal(then, change) } : d)),
+  })
+
+  it('a load names it -> written down, and told with its words when the others are what is loaded', () => {
+    const { plan, b } = after({ ...both, loaded: withoutB, settled: answered(both) })
+    expect(plan.actions).toEqual([])
+    expect(b).toMatchObject({
+      routed: false,
+      reason: 'Refused',
+      message: 'no',
+      refusal: { message: 'no', part: partOf(both), at: epoch },
+    })
+    expect(plan.conditions.map((c) => `${c.status} ${c.reason} ${c.message}`)).toEqual([
+      'True Serving 1 domains are served, 1 cannot be',
+      'True Applied without b.test/: no',
+    ])
+  })
+
+  it('others have changed too -> these are loaded without it', () => {
+    const setup = { domains: [...both.domains, domainOf('c.test', pending(400))] }
+    const { plan, b } = after({ ...setup, loaded: withoutB, settled: answered(setup) })
+    expect(plan.actions.map((a) => a.key)).toEqual([loadKeyOf({ domains: [domainOf('a.test'), domainOf('c.test')] })])
+    expect(b?.reason).toBe('Pending')
+  })
+
+  it('every path of it, whoever has it -> left out', () => {
+    const setup = { domains: [...both.domains, domainOf('b.test', { path: '/api', resource: 'app_other', ...pending(400) })] }
+    const { domains } = after({ ...setup, loaded: withoutB, settled: answered(setup) })
+    expect(domains.filter((d) => d.host === 'b.test').map((d) => d.reason)).toEqual(['Refused', 'Refused'])
+  })
+
+  it('it was changed while it was tried -> no word of it: tried again', () => {
+    const changed = { ...both, targets: [targetOf('app_web', [{ host: 'a.test' }, { host: 'b.test', compression: true }])] }
+    const { plan, b } = after({ ...changed, loaded: withoutB, settled: answered(both) })
+    expect(b?.refusal).toBeNull()
+    expect(plan.actions.map((a) => a.key)).toEqual([loadKeyOf(changed)])
+  })
+
+  it('somebody else changed while it was tried -> it stands', () => {
+    const more = { domains: [...both.domains, domainOf('c.test', pending(400))] }
+    expect(after({ ...more, loaded: withoutB, settled: answered(both) }).b?.refusal).toMatchObject({ message: 'no' })
+  })
+
+  it('an agent of another version computes its part otherwise -> believed of what is wanted, and of nothing else', () => {
+    const { b } = after({ ...both, loaded: withoutB, settled: answered(both, loadKeyOf(both), 'other') })
+    expect(b?.refusal?.part).toBe(partOf(both))
+    expect(after({ ...both, loaded: withoutB, settled: answered(both, 'load:before', 'other') }).b?.refusal).toBeNull()
+  })
+
+  it('a host that nobody has any more -> no record', () =>
+    expect(after({ loaded: withoutB, settled: answered(both) }).domains).toEqual([domainOf('a.test')]))
+
+  const own = (version: number): IngressTarget[] => [
+    targetOf('app_web', [{ host: 'a.test' }, { host: 'b.test', tls: 'certificate', certificate: 'c' }], {
+      secretVersions: { c: version },
+    }),
+  ]
+  it.each<[string, boolean, IngressSetup]>([
+    ['as it was', false, standing(both)],
+    ['another version of its certificate', true, standing({ ...both, targets: own(2) }, { ...both, targets: own(1) })],
+    ['the same version', false, standing({ ...both, targets: own(1) }, { ...both, targets: own(1) })],
+    [
+      'another port of its application',
+      true,
+      standing(
+        {
+          ...both,
+          targets: [targetOf('app_web', [{ host: 'a.test' }, { host: 'b.test', port: 9090 }], { ports: [8080, 9090] })],
+        },
+        both,
+      ),
+    ],
+    ['of a day ago', true, standing(both, both, { at: epoch - refusalHoldsMs })],
+    ['of nearly a day ago', false, standing(both, both, { at: epoch - refusalHoldsMs + 1 })],
+    ['of the future, by another clock', false, standing(both, both, { at: epoch + 5_000 })],
+  ])('refused, %s -> tried again: %s', (_, again, setup) => {
+    expect(after({ ...setup, loaded: withoutB }).plan.actions).toHaveLength(again ? 1 : 0)
+  })
+
+  it('refused once more for the same -> holds from then on', () => {
+    const old = standing(both, both, { at: epoch - refusalHoldsMs })
+    expect(after({ ...old, loaded: withoutB, settled: answered(both) }).b?.refusal?.at).toBe(epoch)
+  })
+
+  it('what others have to hear of -> what is told of its route, not the refusal', () => {
+    expect(
+      ingressController.concernsOthers?.({
+        type: 'refused',
+        resource: 'app_web',
+        host: 'b.test',
+        path: '/',
+        message: 'no',
+        part: '',
+      }),
+    ).toBe(false)
+  })
+})
+
+describe('planIngress, failures of other configurations', () => {
+  const forgets = (setup: IngressSetup) => planIngress(ingressInputOf(setup)).forgets
+  const past = { nextTryAt: epoch - 1 }
+
+  it.each<[string, number, IngressSetup]>([
+    ['another one, its wait over', 1, { failures: [refused(withNew, past)] }],
+    [
+      'another one that may be wanted again before its wait is over',
+      0,
+      { failures: [refused(withNew, { nextTryAt: epoch + 1 })] },
+    ],
+    ['the one that is wanted', 0, { ...withNew, loaded: older, failures: [refused(withNew, past)] }],
+    ['of something else', 0, { failures: [failureOf('ensure:0:0', past)] }],
+  ])('%s -> forgotten: %s', (_, forgotten, setup) => expect(forgets(setup)?.length).toBe(forgotten))
 })
 
 describe('planIngress, records', () => {

@@ -10,6 +10,7 @@ import type { NodeObservation, ObservedContainer, ObserveRequest, UnreachableNod
 import { pullKey } from '../pull-key.js'
 import { certificateRecords, hostsToLookAt, lookAgainMs } from './certificate-looks.js'
 import type { DomainState, IngressDesired, IngressRecord } from './desired.js'
+import { refusalRecords, standingRefusals } from './refusals.js'
 import { renderCaddyConfig } from './render.js'
 import { routeRecords } from './told-routes.js'
 import { ingressDefaults, ingressPaths, type IngressSpec, type Rendered } from './spec.js'
@@ -20,7 +21,7 @@ export const ingressController: Controller<IngressDesired, IngressRecord> = {
   observeRequests,
   plan: planIngress,
   applyRecord,
-  concernsOthers: (record) => record.type !== 'config',
+  concernsOthers: (record) => record.type === 'route' || record.type === 'certificate',
 }
 
 /** Changes that come within this time are loaded as one: every load resets connections that are kept alive. */
@@ -50,6 +51,8 @@ interface Work {
   input: PlanInput<IngressDesired>
   node: NodeObservation
   rendered: Rendered
+  /** With the domains that Caddy refused: what is wanted. */
+  whole: Rendered
   content: string
   sha256: string
 }
@@ -72,17 +75,32 @@ function unreachable({ resource }: PlanInput<IngressDesired>, node: UnreachableN
 }
 
 function planOn(input: PlanInput<IngressDesired>, node: NodeObservation): Plan<IngressRecord> {
-  const rendered = renderCaddyConfig(input.desired.spec, input.desired.targets, new Map())
+  const { whole, rendered } = renderedFor(input)
   const content = canonicalJson(rendered.config)
-  const work: Work = { input, node, rendered, content, sha256: hashOf(content) }
+  const work: Work = { input, node, rendered, whole, content, sha256: hashOf(content) }
   const actions = actionsOf(work)
   return {
     records: recordsOf(work, actions),
     actions,
     conditions: [readiness(work, actions), configApplied(work)],
     requeueAfterMs: requeueOf(work),
+    forgets: forgottenLoads(work),
     finalize: input.resource.deleting && node.containers.length === 0 && input.inFlight.length === 0,
   }
+}
+
+function renderedFor({ desired, now }: PlanInput<IngressDesired>): Pick<Work, 'whole' | 'rendered'> {
+  const { spec, targets } = desired
+  const whole = renderCaddyConfig(spec, targets, new Map())
+  const refused = standingRefusals(desired, whole.config, now)
+  return { whole, rendered: refused.size === 0 ? whole : renderCaddyConfig(spec, targets, refused) }
+}
+
+/** How other configurations failed, once that does not hold them back any more: each has a key of its own, and few come again. */
+function forgottenLoads({ input, sha256 }: Work): string[] {
+  return [...input.failures.values()]
+    .filter(({ key, nextTryAt }) => key.startsWith(loadKeyStart) && key !== loadKey(sha256) && nextTryAt <= input.now)
+    .map(({ key }) => key)
 }
 
 function actionsOf(work: Work): Action[] {
@@ -138,10 +156,13 @@ const least = (numbers: number[]) => numbers.reduce((a, b) => Math.min(a, b), In
 const most = (numbers: number[]) => numbers.reduce((a, b) => Math.max(a, b), 0)
 
 function recordsOf(work: Work, actions: Action[]): IngressRecord[] {
-  const { input, node, rendered, content, sha256 } = work
+  const { input, node, rendered, whole, content, sha256 } = work
   if (input.resource.deleting) return []
   const loads = actions.some((a) => a.verb === 'loadIngressConfig')
   const failure = input.failures.get(loadKey(sha256))
+  const refused = refusalRecords(input.desired, whole.config, { settled: input.settled, key: loadKey(sha256), now: input.now })
+  // They make it another configuration, of which the next round speaks.
+  if (refused.length > 0) return refused
   return [
     ...(loads && input.desired.stored !== sha256 ? [{ type: 'config' as const, sha256, content }] : []),
     ...routeRecords(input.desired, rendered, { applied: isApplied(work), failure: failure?.message ?? null }),
@@ -241,9 +262,11 @@ function retire(container: ObservedContainer, node: string): Action {
   }
 }
 
+const loadKeyStart = 'load:'
+
 /** By content: a configuration that Caddy refused is tried again no sooner because another one came. */
 function loadKey(sha256: string): string {
-  return `load:${sha256.slice(0, 12)}`
+  return `${loadKeyStart}${sha256.slice(0, 12)}`
 }
 
 function load({ input, rendered, sha256 }: Work, container: string): Action {
@@ -255,7 +278,8 @@ function load({ input, rendered, sha256 }: Work, container: string): Action {
     node: input.desired.node,
     queue: 'short',
     container,
-    timeoutSeconds: 60,
+    // It may have to find out which hosts are refused.
+    timeoutSeconds: 180,
     supersedable: false,
     summary: `load configuration ${sha256.slice(0, 12)} with ${input.desired.domains.length} domains, ${domains} of them with a certificate`,
   }
@@ -269,6 +293,11 @@ function applyRecord(desired: IngressDesired, record: IngressRecord, { now }: { 
       const { host, path, routed, reason, message } = record
       const domains = desired.domains.map((d) => (d.host === host && d.path === path ? { ...d, routed, reason, message } : d))
       return { ...desired, domains }
+    }
+    case 'refused': {
+      const { host, path, message, part } = record
+      const refusal = { message, part, at: now }
+      return { ...desired, domains: desired.domains.map((d) => (d.host === host && d.path === path ? { ...d, refusal } : d)) }
     }
     case 'certificate': {
       const certificate = { ...record.certificate, seenAt: now }

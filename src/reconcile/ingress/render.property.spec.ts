@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { anyDomain, nasty } from '../testing/any-domain.js'
+import { nasty } from '../testing/any-domain.js'
+import { anySettings, anyTargets } from '../testing/any-ingress.js'
 import { domainKey } from './domain.js'
 import { renderCaddyConfig } from './render.js'
 import { literally } from './routes.js'
-import type { IngressSpec, IngressTarget } from './spec.js'
 
 /** The placeholders that Caddy's replacer would look up, and what it leaves if it knows none of them. */
 function replacer(text: string): { placeholders: string[]; rest: string } {
@@ -37,29 +37,6 @@ function texts(value: unknown): string[] {
   if (value === null || typeof value !== 'object') return []
   return Object.entries(value).flatMap(([key, inner]) => [key, ...texts(inner)])
 }
-
-const anyTargets = fc.uniqueArray(
-  fc.record({
-    resource: fc.stringMatching(/^app_[a-z0-9]{1,4}$/),
-    title: nasty,
-    domains: fc.array(anyDomain, { maxLength: 4 }),
-    ports: fc.constantFrom<number[][]>([], [8080], [8080, 9090], [9090, 8080]),
-    dial: fc.oneof({ weight: 6, arbitrary: fc.constant(null) }, fc.constant('127.0.0.1:9000'), nasty),
-    secretVersions: fc.constantFrom<Record<string, number>[]>({}, { mine: 3 }),
-  }),
-  { selector: (target: IngressTarget) => target.resource, maxLength: 5 },
-)
-
-const anySettings: fc.Arbitrary<IngressSpec> = fc.record(
-  {
-    httpsPort: fc.constantFrom(443, 8443),
-    defaultTls: fc.constantFrom('internal', 'acme', 'off'),
-    defaultHost: fc.constantFrom('a.a.test', '*.a.test', 'nobody.test'),
-    trustedProxies: fc.constantFrom<string[][]>([], ['10.0.0.0/8']),
-    http3: fc.boolean(),
-  },
-  { requiredKeys: [] },
-)
 
 const everything = fc.record({
   settings: anySettings,

@@ -92,7 +92,7 @@ function secureRoutes(settings: IngressSpec, served: Served[]): Json[] {
   const secure = served.filter((s) => s.tls !== 'off')
   return [
     ...secure.map((s) => route(matchOf(s.domain), handlersOf(s))),
-    ...ofDefaultHost(settings, secure).map((s) => route(pathMatch(s.domain.path), handlersOf(s))),
+    ...ofDefaultHost(settings, secure).map((s) => copy(s, route(pathMatch(s.domain.path), handlersOf(s)))),
     unknownHost,
   ]
 }
@@ -102,7 +102,7 @@ function plainRoutes(settings: IngressSpec, served: Served[], httpsPort: number)
   return [
     ...served.flatMap((s) => plain(settings, s, matchOf(s.domain), `{http.request.host}${port}`)),
     ...ofDefaultHost(settings, served).flatMap((s) =>
-      plain(settings, s, pathMatch(s.domain.path), `${literally(s.domain.host)}${port}`),
+      plain(settings, s, pathMatch(s.domain.path), `${literally(s.domain.host)}${port}`).map((r) => copy(s, r)),
     ),
     unknownHost,
   ]
@@ -123,6 +123,11 @@ function plain({ trustedProxies = [] }: IngressSpec, served: Served, match: Json
 
 function ofDefaultHost({ defaultHost }: IngressSpec, served: Served[]): Served[] {
   return served.filter((s) => s.domain.host === defaultHost && !defaultHost.startsWith('*'))
+}
+
+/** Says whose copy it is: `withoutHosts` takes it out with its host. To Caddy a group means nothing here, as each route is terminal. */
+function copy({ domain }: Served, given: Json): Json {
+  return { ...given, group: domain.host }
 }
 
 function nameWithoutOne({ defaultHost }: IngressSpec, certificates: HostCertificate[]): string | null {

@@ -1,3 +1,4 @@
+import type { Settled } from '../action.js'
 import type { PlanInput } from '../controller.js'
 import { canonicalJson } from '../hash.js'
 import type { DomainState, IngressDesired } from '../ingress/desired.js'
@@ -27,6 +28,7 @@ export function domainOf(host: string, change: Partial<DomainState> = {}): Domai
     reason: 'Routed',
     message: '',
     certificate: wellOf(epoch - 30_000),
+    refusal: null,
     ...change,
   }
 }
@@ -62,6 +64,7 @@ export interface IngressSetup {
   observed?: Observation[]
   failures?: ReturnType<typeof failureOf>[]
   inFlight?: ReturnType<typeof inFlightOf>[]
+  settled?: Settled[]
   stored?: string | null
   now?: number
 }
@@ -126,7 +129,7 @@ export function ingressInputOf(setup: IngressSetup = {}): PlanInput<IngressDesir
       },
     ],
     inFlight: setup.inFlight ?? [],
-    settled: [],
+    settled: setup.settled ?? [],
     failures: new Map((setup.failures ?? []).map((f) => [f.key, f])),
     holds: new Set<string>(),
     now: setup.now ?? epoch,
