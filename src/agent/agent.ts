@@ -161,7 +161,14 @@ export class Agent {
     const resolver = new ImageResolver(this.engine, clock)
     const controlPlane = new ControlPlane(this.channel)
     const folders = new StateFolders(stateDir)
-    const ingress = new Ingress({ instance, engine: this.engine, stateDir, clock, secrets: controlPlane, artifacts: controlPlane })
+    const ingress = new Ingress({
+      instance,
+      engine: this.engine,
+      stateDir,
+      clock,
+      secrets: controlPlane,
+      artifacts: controlPlane,
+    })
     this.executor = createExecutor({
       engine: this.engine,
       prober: this.prober,

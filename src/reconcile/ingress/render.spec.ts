@@ -105,7 +105,11 @@ describe('a route', () => {
         handler: 'reverse_proxy',
         upstreams: Array.from({ length: 12 }, (_, slot) => ({ dial: `{file./endpoints/app.${slot}}` })),
         load_balancing: { selection_policy: { policy: 'round_robin' }, try_duration: '2s', try_interval: '50ms' },
-        transport: { protocol: 'http', dial_timeout: '300ms', keep_alive: { idle_timeout: '5s', max_idle_conns_per_host: 32, probe_interval: '30s' } },
+        transport: {
+          protocol: 'http',
+          dial_timeout: '300ms',
+          keep_alive: { idle_timeout: '5s', max_idle_conns_per_host: 32, probe_interval: '30s' },
+        },
         stream_close_delay: '1h',
       },
     ])
