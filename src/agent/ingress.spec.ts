@@ -73,6 +73,7 @@ describe('Ingress', () => {
   let stateDir: string
   let caddy: FakeCaddy
   let ingress: Ingress
+  let there: EngineContainer[]
   let now: number
   let values: Map<string, string>
   let artifacts: Map<string, string>
@@ -85,6 +86,7 @@ describe('Ingress', () => {
     stateDir = mkdtempSync(join(tmpdir(), 'ingress-'))
     mkdirSync(join(stateDir, 'ingress/sockets'), { recursive: true })
     caddy = new FakeCaddy()
+
     now = 0
     values = new Map([
       ['cert@1', 'first'],
@@ -94,11 +96,11 @@ describe('Ingress', () => {
     commands = []
     exitCodes = []
     onCommand = () => undefined
-    const running = { id: 'caddy', state: 'running' } as EngineContainer
+    there = [{ id: 'caddy', state: 'running' } as EngineContainer]
     ingress = new Ingress({
       instance: 'i1',
       engine: {
-        list: async () => [running],
+        list: async () => there,
         logs: async () => undefined,
         exec: async (container, command) => {
           const config = readFileSync(join(stateDir, 'ingress/files', basename(command.at(-1) ?? '')), 'utf8')
@@ -209,6 +211,12 @@ describe('Ingress', () => {
     await expect(load(configA)).rejects.toMatchObject({ reason: 'IngressNotRunning', retryable: true })
     expect(now).toBeGreaterThan(10_000)
     expect(now).toBeLessThan(11_000)
+  })
+
+  it('its container is gone -> not running, at once: waiting would keep it from being made again', async () => {
+    there = []
+    await expect(load(configA)).rejects.toMatchObject({ reason: 'IngressNotRunning', retryable: true })
+    expect(now).toBeLessThan(1_000)
   })
 
   it('there is not even a folder -> not running', async () => {

@@ -113,7 +113,8 @@ export class Ingress implements IngressNode {
         return await this.hashOfLoaded(signal)
       } catch (error) {
         if (!(error instanceof CaddyAway)) throw error
-        if (clock.now() > deadline)
+        // Who waits for one that is gone keeps its container from being made again.
+        if (clock.now() > deadline || !(await this.caddy()))
           throw new ActionFailure('IngressNotRunning', `Caddy does not answer on its socket: ${error.message}`, true)
         await clock.sleep(pollMs, signal)
       }
