@@ -236,6 +236,8 @@ describe('domains of applications, on a whole instance', () => {
         { host: 'moves.test', resourceId: second.id, routed: true },
       ])
       await second.delete()
+      // A load resets connections that are kept alive: the next test has load of its own.
+      await until('the end of its route', async () => (await plain('moves.test'))?.status === 404)
     },
   )
 
