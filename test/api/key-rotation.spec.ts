@@ -119,13 +119,13 @@ describe('rotateKey', () => {
         await write
       }
     })()
-    for (let n = 0; n < 4; n++) await rotate()
+    // Some rotations, and as many more as it takes for writes to have met them.
+    for (let n = 0; n < 4 || writes.length < 10; n++) await rotate()
     more = false
     await writing
     await Promise.all(writes)
     const { currentKeyId } = await ring()
     expect(await keysInUse()).toEqual([currentKeyId])
-    expect(writes.length).toBeGreaterThan(3)
   })
 
   it('something is sealed with the old key after the last batch -> that is sealed again, too', async () => {

@@ -56,7 +56,11 @@ describe('kill -9 in the middle of a roll-out, under load', () => {
       const open: string[] = []
       const client = new Client({ connection })
       for await (const { workflowId } of client.workflow.list({ query: `ExecutionStatus = 'Running'` })) open.push(workflowId)
-      expect(open.filter((id) => id !== 'sweep').sort()).toEqual([`application:${app.id}`, expect.stringMatching(/^nginxdemo:demo_/)])
+      expect(open.filter((id) => id !== 'sweep').sort()).toEqual([
+        `application:${app.id}`,
+        expect.stringMatching(/^ingress:ing_/),
+        expect.stringMatching(/^nginxdemo:demo_/),
+      ])
     } finally {
       await connection.close()
     }

@@ -35,7 +35,7 @@ export function drainLeftMs(world: World, replica: Replica): number | null {
  */
 export function lingers(world: World, replica: Replica): boolean {
   const { endpoint } = replica
-  if (endpoint.state !== 'draining' || endpoint.unroutedAt === null) return false
+  if (endpoint.state !== 'draining' || endpoint.unroutedAt === null || connectionsTo(world, endpoint.address) === 0) return false
   return world.input.now - endpoint.unroutedAt >= resolversForgetMs(world, replica)
 }
 
