@@ -142,10 +142,7 @@ class Start {
         log('its name belongs to something else, so this node has none: make one with ingressCreate')
         return null
       }
-      const nudges = await NudgeClient.connect(settings.temporalAddress, settings.temporalNamespace)
-      await nudges.nudge(ingress).finally(() => nudges.close())
-      if (ingress.paused) log('the ingress is paused: nothing is done about it')
-      else await waitForReady(db, ingress.id, log)
+      await this.lookedAfter(db, ingress, log)
       return ingress
     })
   }
@@ -154,12 +151,18 @@ class Start {
     const { settings, progress } = this
     return progress.step('Demo', async (log) => {
       const demo = await ensureDemo(db, settings)
-      const nudges = await NudgeClient.connect(settings.temporalAddress, settings.temporalNamespace)
-      await nudges.nudge(demo).finally(() => nudges.close())
-      if (demo.paused) log('the demo is paused: nothing is done about it')
-      else await waitForReady(db, demo.id, log)
+      await this.lookedAfter(db, demo, log)
       return demo
     })
+  }
+
+  /** Returns when it is Ready, or at once when nothing is to be done about it. */
+  private async lookedAfter(db: Database, resource: Demo | LocalIngress, log: SetupLog): Promise<void> {
+    const { settings } = this
+    const nudges = await NudgeClient.connect(settings.temporalAddress, settings.temporalNamespace)
+    await nudges.nudge(resource).finally(() => nudges.close())
+    if (resource.paused) log(`the ${resource.name} is paused: nothing is done about it`)
+    else await waitForReady(db, resource.id, log)
   }
 
   private summary(made: Initialised, demo: Demo, ingress: LocalIngress | null): string {

@@ -104,6 +104,11 @@ export function makeIngressesDue(tx: Transaction, now: Date): Promise<DueResourc
     RETURNING r.id, r.kind, p.name AS project, r.name`
 }
 
+/** The same, when the resource has domains: what was written of it decides which ingresses serve them. */
+export async function makeIngressesOfDue(tx: Transaction, resourceId: string, now: Date): Promise<void> {
+  if ((await tx.domain.count({ where: { resourceId } })) > 0) await makeIngressesDue(tx, now)
+}
+
 /** Domains as a table of a statement. */
 function listed(domains: readonly WantedDomain[]): Prisma.Sql {
   return Prisma.sql`unnest(${domains.map((d) => d.host)}::text[], ${domains.map((d) => d.path)}::text[]) AS w(host, path)`

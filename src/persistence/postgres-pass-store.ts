@@ -7,6 +7,7 @@ import { reconciledKinds } from '../reconcile/kind.js'
 import type { Decision } from '../reconcile/loop.js'
 import type { Database, Transaction } from './database.js'
 import { announce } from './announce.js'
+import { makeIngressesOfDue } from './domain-claims.js'
 import { Prisma } from './generated/client.js'
 import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStep, PassStore } from './pass-store.js'
 import { writeIngressRecord } from './ingress-records.js'
@@ -178,7 +179,7 @@ async function writeOutcome(
     select: { id: true },
   })
   if (outcome.decision.wakes) await makeDependantsDue(tx, resource, at)
-  if (outcome.concernsOthers) await makeIngressesDue(tx, resource, at)
+  if (outcome.concernsOthers) await makeIngressesOfDue(tx, resource.id, at)
   if (outcome.conditions.some((c) => c.changed) || outcome.events.length > 0) await announce(tx, resource.id)
 }
 
@@ -198,13 +199,6 @@ async function makeDependantsDue(tx: Transaction, { projectId, name }: ResourceV
   await tx.$executeRaw`
     UPDATE "Resource" SET "nextPassDueAt" = ${at}
     WHERE "projectId" = ${projectId} AND kind = 'application' AND jsonb_exists(spec -> 'dependsOn', ${name})`
-}
-
-/** Where it may be published decides which ingresses serve its domains. An ingress waits for nobody's row. */
-async function makeIngressesDue(tx: Transaction, { id }: ResourceView, at: Date): Promise<void> {
-  await tx.$executeRaw`
-    UPDATE "Resource" SET "nextPassDueAt" = ${at}
-    WHERE kind = 'ingress' AND EXISTS (SELECT 1 FROM "Domain" d WHERE d."resourceId" = ${id})`
 }
 
 async function writeConditions(tx: Transaction, resourceId: string, outcome: PassOutcome, at: Date): Promise<void> {

@@ -1,7 +1,7 @@
 import type { ApplicationRecord } from '../reconcile/application/desired.js'
 import type { Transaction } from './database.js'
 import { releaseAddress, takeAddress } from './addresses.js'
-import { makeIngressesDue } from './domain-claims.js'
+import { makeIngressesOfDue } from './domain-claims.js'
 
 /** Writes one record of an application; answers the address that it was given, if it asked for one. */
 export async function writeApplicationRecord(
@@ -37,10 +37,16 @@ export async function writeApplicationRecord(
       })
       return null
     case 'preDeployed':
-      await tx.release.update({ where: { resourceId_number: { resourceId, number: record.release } }, data: { preDeployedAt: at } })
+      await tx.release.update({
+        where: { resourceId_number: { resourceId, number: record.release } },
+        data: { preDeployedAt: at },
+      })
       return null
     case 'verdictLog':
-      await tx.release.update({ where: { resourceId_number: { resourceId, number: record.release } }, data: { verdictLog: record.sha256 } })
+      await tx.release.update({
+        where: { resourceId_number: { resourceId, number: record.release } },
+        data: { verdictLog: record.sha256 },
+      })
       return null
     case 'serving':
       await tx.release.update({ where: { resourceId_number: { resourceId, number: record.release } }, data: { servingAt: at } })
@@ -83,7 +89,7 @@ export async function writeApplicationRecord(
       await tx.$executeRaw`
         UPDATE "Resource" SET "publishedOn" = array_remove("publishedOn", ${record.node}) WHERE id = ${resourceId}`
       // The ingress of that node serves its domains until here.
-      if ((await tx.domain.count({ where: { resourceId } })) > 0) await makeIngressesDue(tx, at)
+      await makeIngressesOfDue(tx, resourceId, at)
       return null
     case 'volumesMade':
       await tx.resource.update({ where: { id: resourceId }, data: { volumesOn: { push: record.node } } })

@@ -64,8 +64,17 @@ export interface NodeObservation {
 export interface ObservedIngress {
   /** SHA-256 of the canonical JSON of what Caddy has loaded; null when it does not answer. */
   loaded: string | null
-  /** By host, of those that were asked for: what a client that connects now is shown. `notAfter` in milliseconds since the epoch. */
-  certificates: Record<string, { issuer: string | null; notAfter: number | null; error: string | null }>
+  /** By host, of those that were asked for: what a client that connects now is shown. */
+  certificates: Record<string, CertificateState>
+}
+
+/** What was found out about the certificate that a host is served with. */
+export interface CertificateState {
+  issuer: string | null
+  /** Milliseconds since the epoch. */
+  notAfter: number | null
+  /** Why there is none, or why it is not renewed; null = all is well. */
+  error: string | null
 }
 
 export interface UnreachableNode {

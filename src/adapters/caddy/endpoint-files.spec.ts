@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { fillSlots, slotsPerTarget } from './endpoint-files.js'
+import { slotsPerTarget } from '../../reconcile/ingress/slots.js'
+import { fillSlots } from './endpoint-files.js'
 
 describe('fillSlots', () => {
   const count = (dials: string[]) => Object.values(Object.groupBy(dials, (d) => d)).map((d) => d?.length ?? 0)

@@ -1,22 +1,15 @@
 import { connect } from 'node:tls'
-
-export interface ServedCertificate {
-  issuer: string | null
-  /** Milliseconds since the epoch. */
-  notAfter: number | null
-  /** Why nothing was shown; null = it was. */
-  error: string | null
-}
+import type { CertificateState } from '../../reconcile/observed.js'
 
 const timeoutMs = 2_000
 
 /** What a client that connects to `port` of this machine and asks for `host` is shown. Never fails. */
-export function servedCertificate(host: string, port: number): Promise<ServedCertificate> {
+export function servedCertificate(host: string, port: number): Promise<CertificateState> {
   return new Promise((resolve) => {
     const fail = (error: string) => done({ issuer: null, notAfter: null, error })
     // Whether the certificate is trusted is for the client to say: one of our own authority is not, by most.
     const socket = connect({ host: '127.0.0.1', port, servername: asName(host), rejectUnauthorized: false, timeout: timeoutMs })
-    const done = (seen: ServedCertificate) => {
+    const done = (seen: CertificateState) => {
       socket.destroy()
       resolve(seen)
     }

@@ -2,7 +2,6 @@ import { Inject, Injectable } from '@nestjs/common'
 import { claimConflicts, claimsAnything, dependantsOf, type Claimant } from '../../persistence/application-claims.js'
 import type { Transaction } from '../../persistence/database.js'
 import { claimDomains } from '../../persistence/domain-claims.js'
-import type { DueResource } from '../../persistence/pass-store.js'
 import { namesOthers } from '../../persistence/references.js'
 import {
   ResourceRepository,
@@ -96,7 +95,7 @@ export class ApplicationWriter {
     const made = await this.resources.create(draftOf(asked), write, check)
     if (made.outcome === 'refused') return { application: null, userErrors: onArgument(argument, made.refused) }
     if (!('resource' in made)) return { application: null, userErrors: createErrors(made, asked) }
-    if (made.outcome === 'created') await this.nudge(made, context)
+    if (made.outcome === 'created') await this.nudger.written(made, context)
     return { application: made.resource, userErrors: [] }
   }
 
@@ -147,24 +146,15 @@ export class ApplicationWriter {
     const deletion = { removesVolumes: removesVolumes ?? null, check: deletionErrors, message: deletionMessage }
     const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write, deletion)
     if (result.outcome === 'refused') return { application: await context.loaders.resource.load(id), userErrors: result.refused }
-    if (result.outcome === 'unchanged') await this.nudge({ ...result, due: [] }, context)
+    if (result.outcome === 'unchanged') await this.nudger.written({ ...result, due: [] }, context)
     return this.answer(result, id, context)
   }
 
   private async answer(result: ChangeResult, id: string, context: GraphqlContext): Promise<Written> {
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { application: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    if (result.outcome === 'changed') await this.nudge(result, context)
+    if (result.outcome === 'changed') await this.nudger.written(result, context)
     return { application: result.resource, userErrors: [] }
-  }
-
-  private async nudge(
-    { resource, due }: { resource: ResourceRow; due: readonly DueResource[] },
-    { loaders }: GraphqlContext,
-  ): Promise<void> {
-    const project = await loaders.project.load(resource.projectId)
-    this.nudger.soon({ id: resource.id, kind, project: project?.name ?? '', name: resource.name })
-    this.nudger.allSoon(due)
   }
 
   private createCheck({

@@ -1,5 +1,6 @@
 import { hashPasswords, withKeptHashes } from '../domain/passwords.js'
 import { merged } from '../graphql/patch.js'
+import { nameErrors } from '../resource/change-errors.js'
 import { imageOnlyErrors, type ApplicationError } from './application-checks.js'
 import type { ApplicationUpdateInput } from './application-spec.input.js'
 import type { AskedChange } from './application-writer.service.js'
@@ -20,10 +21,8 @@ export async function askedUpdate(
     argument,
     mayNot: (actor) => imageOnlyErrors(patch, actor),
     change(spec, row) {
-      if (name !== undefined && name !== row.name) {
-        const message = `a name does not change: this one stays «${row.name}»; create another application instead`
-        return { refused: [{ field: [argument, 'name'], message, code: 'NAME_IMMUTABLE' }] }
-      }
+      const renamed = nameErrors(name, row, argument, 'application')
+      if (renamed.length > 0) return { refused: renamed }
       const kept = withKeptHashes(patch, spec.domains ?? [], [argument])
       return kept.errors.length > 0 ? { refused: kept.errors } : { spec: merged(spec, kept.input) as object }
     },

@@ -2,7 +2,6 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Mutation, Query, Resolver } from '@nestjs/graphql'
 import { lockHostPorts } from '../../persistence/application-claims.js'
 import type { Transaction } from '../../persistence/database.js'
-import type { DueResource } from '../../persistence/pass-store.js'
 import { ResourceRepository, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { ingressSpecSchema, type IngressSpec } from '../../reconcile/ingress/spec.js'
@@ -15,7 +14,7 @@ import { merged, withoutNulls } from '../graphql/patch.js'
 import { invalidErrors } from '../graphql/user-error.js'
 import { keyErrors, writeContext } from '../graphql/write-context.js'
 import { Nudger } from '../nudge/nudger.service.js'
-import { changeErrors, createErrors } from '../resource/change-errors.js'
+import { changeErrors, createErrors, nameErrors } from '../resource/change-errors.js'
 import { IngressCreateInput, IngressUpdateInput } from './ingress.input.js'
 import { Ingress, IngressConnection } from './ingress.model.js'
 import { ingressConflicts, type IngressError } from './ingress-checks.js'
@@ -70,7 +69,7 @@ export class IngressResolver {
     )
     if (made.outcome === 'refused') return { ingress: null, userErrors: made.refused }
     if (!('resource' in made)) return { ingress: null, userErrors: createErrors(made, input) }
-    if (made.outcome === 'created') await this.nudge(made, context)
+    if (made.outcome === 'created') await this.nudger.written(made, context)
     return { ingress: made.resource, userErrors: [] }
   }
 
@@ -92,7 +91,7 @@ export class IngressResolver {
     if (result.outcome === 'refused') return { ingress: await context.loaders.resource.load(id), userErrors: result.refused }
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { ingress: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    if (result.outcome === 'changed') await this.nudge(result, context)
+    if (result.outcome === 'changed') await this.nudger.written(result, context)
     return { ingress: result.resource, userErrors: [] }
   }
 
@@ -108,32 +107,15 @@ export class IngressResolver {
     const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write)
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { ingress: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    await this.nudge({ due: [], ...result }, context)
+    await this.nudger.written({ due: [], ...result }, context)
     return { ingress: result.resource, userErrors: [] }
-  }
-
-  private async nudge(
-    { resource, due }: { resource: ResourceRow; due: readonly DueResource[] },
-    { loaders }: GraphqlContext,
-  ): Promise<void> {
-    const project = await loaders.project.load(resource.projectId)
-    this.nudger.soon({ id: resource.id, kind, project: project?.name ?? '', name: resource.name })
-    this.nudger.allSoon(due)
   }
 }
 
 function changeOf({ name, ...patch }: IngressUpdateInput) {
   return async (current: unknown, row: ResourceRow, tx: Transaction): Promise<SpecChange<IngressError[]>> => {
-    if (name !== undefined && name !== row.name)
-      return {
-        refused: [
-          {
-            field: ['input', 'name'],
-            message: `a name does not change: this one stays «${row.name}»; create another ingress instead`,
-            code: 'NAME_IMMUTABLE',
-          },
-        ],
-      }
+    const renamed = nameErrors(name, row, 'input', 'ingress')
+    if (renamed.length > 0) return { refused: renamed }
     const spec = ingressSpecSchema.safeParse(merged(current, patch))
     if (!spec.success) return { refused: invalidErrors(spec.error, ['input']) }
     const conflicts = await ingressConflicts(tx, row.id, current as IngressSpec, spec.data)

@@ -2,7 +2,6 @@ import { Inject } from '@nestjs/common'
 import { Args, Context, ID, Mutation, Query, Resolver } from '@nestjs/graphql'
 import { heldHostPorts } from '../../persistence/application-claims.js'
 import type { Transaction } from '../../persistence/database.js'
-import type { DueResource } from '../../persistence/pass-store.js'
 import { ResourceRepository, type ResourceRow, type SpecChange } from '../../persistence/resource.repository.js'
 import { nameSchema } from '../../reconcile/name.js'
 import { nginxdemoSpecSchema, type NginxdemoSpec } from '../../reconcile/nginxdemo/spec.js'
@@ -15,7 +14,7 @@ import { merged, withoutNulls } from '../graphql/patch.js'
 import { invalidErrors, type UserErrorValue } from '../graphql/user-error.js'
 import { keyErrors, writeContext } from '../graphql/write-context.js'
 import { Nudger } from '../nudge/nudger.service.js'
-import { changeErrors, createErrors } from '../resource/change-errors.js'
+import { changeErrors, createErrors, nameErrors } from '../resource/change-errors.js'
 import { heldMessage } from '../resource/held-port.js'
 import { NginxdemoCreateInput, NginxdemoUpdateInput } from './nginxdemo.input.js'
 import { Nginxdemo, NginxdemoConnection } from './nginxdemo.model.js'
@@ -71,7 +70,7 @@ export class NginxdemoResolver {
     )
     if (made.outcome === 'refused') return { nginxdemo: null, userErrors: made.refused }
     if (!('resource' in made)) return { nginxdemo: null, userErrors: createErrors(made, input) }
-    if (made.outcome === 'created') await this.nudge(made, context)
+    if (made.outcome === 'created') await this.nudger.written(made, context)
     return { nginxdemo: made.resource, userErrors: [] }
   }
 
@@ -87,7 +86,7 @@ export class NginxdemoResolver {
     if (result.outcome === 'refused') return { nginxdemo: await context.loaders.resource.load(id), userErrors: result.refused }
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { nginxdemo: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    if (result.outcome === 'changed') await this.nudge(result, context)
+    if (result.outcome === 'changed') await this.nudger.written(result, context)
     return { nginxdemo: result.resource, userErrors: [] }
   }
 
@@ -101,17 +100,8 @@ export class NginxdemoResolver {
     const result = await this.resources.requestDeletion({ id, kind }, expectedGeneration ?? null, write)
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged')
       return { nginxdemo: 'resource' in result ? result.resource : null, userErrors: changeErrors(result, kind, id) }
-    await this.nudge({ due: [], ...result }, context)
+    await this.nudger.written({ due: [], ...result }, context)
     return { nginxdemo: result.resource, userErrors: [] }
-  }
-
-  private async nudge(
-    { resource, due }: { resource: ResourceRow; due: readonly DueResource[] },
-    { loaders }: GraphqlContext,
-  ): Promise<void> {
-    const project = await loaders.project.load(resource.projectId)
-    this.nudger.soon({ id: resource.id, kind, project: project?.name ?? '', name: resource.name })
-    this.nudger.allSoon(due)
   }
 }
 
@@ -124,16 +114,8 @@ async function portErrors(tx: Transaction, id: string | null, hostPort: number):
 
 function changeOf({ name, ...patch }: NginxdemoUpdateInput) {
   return async (current: unknown, row: ResourceRow, tx: Transaction): Promise<SpecChange<NginxdemoError[]>> => {
-    if (name !== undefined && name !== row.name)
-      return {
-        refused: [
-          {
-            field: ['input', 'name'],
-            message: `a name does not change: this one stays «${row.name}»; create another demo instead`,
-            code: 'NAME_IMMUTABLE',
-          },
-        ],
-      }
+    const renamed = nameErrors(name, row, 'input', 'demo')
+    if (renamed.length > 0) return { refused: renamed }
     const spec = nginxdemoSpecSchema.safeParse(merged(current, patch))
     if (!spec.success) return { refused: invalidErrors(spec.error, ['input']) }
     const { hostPort } = spec.data

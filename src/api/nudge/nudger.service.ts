@@ -1,7 +1,8 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import type { DueResource } from '../../persistence/pass-store.js'
-import { ResourceRepository } from '../../persistence/resource.repository.js'
+import { ResourceRepository, type ResourceRow } from '../../persistence/resource.repository.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
+import type { GraphqlContext } from '../graphql/context.js'
 
 /** While Temporal is away, one line a minute says so, and not one a nudge. */
 const logEveryMs = 60_000
@@ -26,6 +27,16 @@ export class Nudger implements OnApplicationShutdown {
   soon(resource: DueResource): void {
     const nudge = this.once(resource).then(() => void this.running.delete(nudge))
     this.running.add(nudge)
+  }
+
+  /** After a write: the resource itself, and whom the write made due. */
+  async written(
+    { resource, due }: { resource: ResourceRow; due: readonly DueResource[] },
+    { loaders }: GraphqlContext,
+  ): Promise<void> {
+    const project = await loaders.project.load(resource.projectId)
+    this.soon({ id: resource.id, kind: resource.kind, project: project?.name ?? '', name: resource.name })
+    this.allSoon(due)
   }
 
   /** Nudges many, a few at a time, without anybody waiting. */

@@ -31,6 +31,18 @@ export function createErrors(
   }
 }
 
+/** A name is part of DNS names, volumes and labels. `argument`: where the change was given. */
+export function nameErrors(
+  given: string | null | undefined,
+  { name }: ResourceRow,
+  argument: string,
+  what: string,
+): UserErrorValue<'NAME_IMMUTABLE'>[] {
+  if (given === undefined || given === name) return []
+  const message = `a name does not change: this one stays «${name}»; create another ${what} instead`
+  return [{ field: [argument, 'name'], message, code: 'NAME_IMMUTABLE' }]
+}
+
 /** What a change that changed nothing because it must not tells its caller. */
 export function changeErrors(
   result: Exclude<ChangeResult, { outcome: 'changed' | 'unchanged' }>,

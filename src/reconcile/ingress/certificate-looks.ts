@@ -1,4 +1,5 @@
-import type { CertificateState, DomainState, IngressDesired, IngressRecord } from './desired.js'
+import type { CertificateState } from '../observed.js'
+import type { DomainState, IngressDesired, IngressRecord } from './desired.js'
 import { ingressDefaults } from './spec.js'
 
 /** Most hosts that one observation asks for: each costs a handshake, and the answer goes through a history. */

@@ -1,13 +1,5 @@
+import type { CertificateState } from '../observed.js'
 import type { IngressSpec, IngressTarget, LeftOut } from './spec.js'
-
-/** What was found out about the certificate that a host is served with. */
-export interface CertificateState {
-  issuer: string | null
-  /** Milliseconds since the epoch. */
-  notAfter: number | null
-  /** Why there is none, or why it is not renewed; null = all is well. */
-  error: string | null
-}
 
 /** Caddy refused a configuration because of a host. */
 export interface Refusal {

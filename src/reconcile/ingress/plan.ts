@@ -4,10 +4,9 @@ import { awayPollMs } from '../away-poll.js'
 import { condition, ready, type ConditionDraft } from '../condition.js'
 import type { Controller, Plan, PlanInput, ResourceView } from '../controller.js'
 import { canonicalJson, shortHash } from '../hash.js'
-import { containerName, label } from '../labels.js'
 import { withTag } from '../name.js'
-import type { NodeObservation, ObservedContainer, ObserveRequest, UnreachableNode } from '../observed.js'
-import { pullKey } from '../pull-key.js'
+import type { NodeObservation, ObserveRequest, UnreachableNode } from '../observed.js'
+import { currentOf, identityOf, keepOne } from '../one-container.js'
 import { certificateRecords, hostsToLookAt, lookAgainMs } from './certificate-looks.js'
 import type { DomainState, IngressDesired, IngressRecord } from './desired.js'
 import { refusalRecords, standingRefusals } from './refusals.js'
@@ -107,24 +106,10 @@ function actionsOf(work: Work): Action[] {
   const { input, node } = work
   const { resource, desired } = input
   const wanted = resource.deleting ? null : caddyContainer(input)
-  const current = node.containers.find((c) => wanted !== null && isCurrent(c, wanted))
-  const retires = node.containers
-    .filter((c) => c !== current)
-    .map((c) => retire(c, desired.node))
-    .sort((a, b) => (a.key < b.key ? -1 : 1))
-  if (wanted === null) return retires
-  // The old one serves on until its successor can be made.
-  if (!current && node.images[imageOf(desired.spec)] === null) return [pull(desired)]
-  // Two cannot have the ports at once: the old one goes first.
-  if (retires.length > 0) return retires
-  if (current?.state === 'restarting') return []
-  if (current?.state !== 'running') return [ensure(wanted, desired.node)]
+  const one = { node, wanted, image: imageOf(desired.spec), stopGraceSeconds }
+  const actions = keepOne(one)
+  if (actions.length > 0 || wanted === null || currentOf(one)?.state !== 'running') return actions
   return isApplied(work) || debounceLeftMs(work) > 0 ? [] : [load(work, wanted.name)]
-}
-
-/** A container whose folders were removed and made again reads those that are gone: it is as good as another one. */
-function isCurrent(container: ObservedContainer, wanted: ContainerSpecGiven): boolean {
-  return container.name === wanted.name && container.specHash === wanted.labels[label.specHash] && container.foldersLost !== true
 }
 
 function isApplied({ node, sha256 }: Work): boolean {
@@ -202,63 +187,10 @@ function caddyContainer({ instance, resource, desired }: PlanInput<IngressDesire
   }
   return {
     ...own,
-    name: containerName(instance, resource.id, 0, 0),
-    labels: {
-      [label.instance]: instance,
-      [label.kind]: resource.kind,
-      [label.resource]: resource.id,
-      [label.name]: resource.name,
-      [label.project]: resource.project,
-      [label.release]: '0',
-      [label.replica]: '0',
-      [label.specHash]: shortHash(own),
-    },
+    ...identityOf(instance, resource, shortHash(own)),
     address: null,
     restartPolicy: 'unless-stopped',
     stopGraceSeconds,
-  }
-}
-
-function pull({ spec, node }: IngressDesired): Action {
-  const image = imageOf(spec)
-  return {
-    key: pullKey(node, image),
-    verb: 'pullImage',
-    args: { image },
-    node,
-    queue: 'long',
-    container: null,
-    timeoutSeconds: 1_800,
-    supersedable: true,
-    summary: `pull ${image}`,
-  }
-}
-
-function ensure(container: ContainerSpecGiven, node: string): Action {
-  return {
-    key: 'ensure:0:0',
-    verb: 'ensureContainer',
-    args: { container, awaitReadyMs: 0 },
-    node,
-    queue: 'short',
-    container: container.name,
-    timeoutSeconds: 60,
-    supersedable: false,
-    summary: `start ${container.image}`,
-  }
-}
-
-function retire(container: ObservedContainer, node: string): Action {
-  return {
-    key: `retire:${container.name}`,
-    verb: 'retireContainer',
-    args: { name: container.name, graceSeconds: stopGraceSeconds },
-    node,
-    queue: 'long',
-    container: container.name,
-    timeoutSeconds: stopGraceSeconds + 60,
-    supersedable: false,
-    summary: `stop ${container.name}`,
   }
 }
 
