@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { EngineNetwork } from '../adapters/docker/engine.js'
 import { refuseEngine } from './canary.js'
@@ -10,6 +11,7 @@ describe('NodeNetwork', () => {
   let stateDir: string
   let made: EngineNetwork[]
   let broken: boolean
+  let making: () => Promise<void>
   const open = () =>
     new NodeNetwork({
       instance: 'i',
@@ -18,6 +20,7 @@ describe('NodeNetwork', () => {
         ensureNetwork: async (network) => {
           if (broken) throw new Error('engine away')
           made.push(network)
+          await making()
         },
       },
       resolvers: ({ gateway }) => [gateway, '9.9.9.9'],
@@ -26,6 +29,7 @@ describe('NodeNetwork', () => {
     stateDir = mkdtempSync(join(tmpdir(), 'network-'))
     made = []
     broken = false
+    making = async () => {}
   })
 
   it('no subnet yet -> not ready, and time cures it', async () => {
@@ -48,6 +52,37 @@ describe('NodeNetwork', () => {
       },
     ])
     network.forget()
+    await network.ensure()
+    expect(made.length).toBe(2)
+  })
+
+  it('found missing while it is being made -> made again after that, never twice at once', async () => {
+    const network = open()
+    network.adopt('10.192.16.0/20')
+    let running = 0
+    let mostAtOnce = 0
+    making = async () => {
+      mostAtOnce = Math.max(mostAtOnce, ++running)
+      await sleep(5)
+      running -= 1
+    }
+    const first = network.ensure()
+    network.forget()
+    await Promise.all([first, network.ensure(), network.ensure()])
+    expect({ mostAtOnce, times: made.length }).toEqual({ mostAtOnce: 1, times: 2 })
+  })
+
+  it('one that was forgotten fails late -> the next one stands', async () => {
+    const network = open()
+    network.adopt('10.192.16.0/20')
+    making = async () => {
+      making = async () => {}
+      await sleep(5)
+      throw new Error('engine away')
+    }
+    const first = expect(network.ensure()).rejects.toThrow('engine away')
+    network.forget()
+    await Promise.all([first, network.ensure()])
     await network.ensure()
     expect(made.length).toBe(2)
   })

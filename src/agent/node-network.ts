@@ -26,6 +26,8 @@ export function networkName(instance: string): string {
 export class NodeNetwork implements NodeNetworkSource {
   private current: NodeSubnet | null
   private ensured: Promise<void> | null = null
+  /** The latest making, also one that was forgotten: the engine refuses a second one of the same subnet meanwhile. */
+  private latest: Promise<void> = Promise.resolve()
   private refusal: string | null = null
 
   constructor(private readonly options: NodeNetworkOptions) {
@@ -57,15 +59,18 @@ export class NodeNetwork implements NodeNetworkSource {
     if (!subnet)
       throw new ActionFailure('NodeNotReady', 'the node has no subnet yet: it has not reached the API since it joined', true)
     const network = this.describe(subnet)
-    const { instance, engine } = this.options
-    this.ensured ??= engine
-      .ensureNetwork(network, { [label.instance]: instance, [label.kind]: systemKind })
-      .catch((error: unknown) => {
-        this.ensured = null
-        throw error
-      })
+    this.ensured ??= this.make(network)
     await this.ensured
     return network
+  }
+
+  private make(network: EngineNetwork): Promise<void> {
+    const { instance, engine } = this.options
+    const made = this.latest.then(() => engine.ensureNetwork(network, { [label.instance]: instance, [label.kind]: systemKind }))
+    this.latest = made.catch(() => {
+      if (this.ensured === made) this.ensured = null
+    })
+    return made
   }
 
   forget(): void {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { freePort, listeningInodes, portHolder, requireFreePort } from './ports.js'
+import { choosable, freePort, listeningInodes, portHolder, requireFreePort } from './ports.js'
 
 describe('listeningInodes', () => {
   const table = [
@@ -16,6 +16,22 @@ describe('listeningInodes', () => {
 
   it('nobody listens -> nothing', () => {
     expect(listeningInodes(table, 1)).toEqual([])
+  })
+})
+
+describe('freePort', () => {
+  it.each([
+    ['as Linux has it', '32768\t60999\n', [10_000, 32_767]],
+    ['begins early', '15000 65535', [10_000, 14_999]],
+    ['begins too early, ends early', '1024 40000', [40_001, 65_535]],
+    ['everything', '1024 65535', [10_000, 65_535]],
+  ])('the kernel gives ports out of: %s -> not one of those, where it can be', (_, range, expected) => {
+    expect(choosable(range)).toEqual(expected)
+  })
+
+  it('many at once -> all different', async () => {
+    const ports = await Promise.all(Array.from({ length: 300 }, freePort))
+    expect(new Set(ports).size).toBe(300)
   })
 })
 

@@ -1,5 +1,6 @@
+import { randomInt } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { commandLine } from './processes.js'
 
 const LOOPBACK = '127.0.0.1'
@@ -17,13 +18,13 @@ export async function requireFreePort(port: number, purpose: string, setting: st
   throw new Error(`Port ${port} for ${purpose} is taken by ${who}. End it, or choose another port with ${setting}.`)
 }
 
-/** Listening and closing again is the only question that the kernel answers truthfully. */
 /** The first of these ports that can be listened on, on every address; the last when none can. */
 export async function firstFreePort(ports: [number, ...number[]]): Promise<number> {
   for (const port of ports) if ((await tryListen(port, '0.0.0.0')) === undefined) return port
   return ports.at(-1) ?? ports[0]
 }
 
+/** Listening and closing again is the only question that the kernel answers truthfully. */
 function tryListen(port: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     const server = createServer()
@@ -32,16 +33,33 @@ function tryListen(port: number, host: string): Promise<NodeJS.ErrnoException | 
   })
 }
 
-/** A port that is free on the loopback address now; for tests, where no port may be fixed. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, LOOPBACK, () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
+const chosenPorts = new Set<number>()
+
+/**
+ * A port that nobody listens on, for what may listen anywhere. It lies below the ports that the kernel gives to outgoing
+ * connections: one of those may be gone again before its program listens on it. Never the same one twice in a process.
+ */
+export async function freePort(): Promise<number> {
+  const [first, last] = choosable(readOr('/proc/sys/net/ipv4/ip_local_port_range', '32768 60999'))
+  for (let tries = 0; tries < 1_000; tries++) {
+    const port = randomInt(first, last + 1)
+    if (chosenPorts.has(port)) continue
+    chosenPorts.add(port)
+    if ((await tryListen(port, '0.0.0.0')) === undefined) return port
+  }
+  throw new Error(`No free port was found between ${first} and ${last}.`)
+}
+
+const UNPRIVILEGED = 10_000
+
+/** Of the two gaps beside the kernel's own range (`first last`) the larger one; all ports when it leaves none worth the name. */
+export function choosable(kernelRange: string): [first: number, last: number] {
+  const [low = 0, high = 0] = kernelRange.trim().split(/\s+/).map(Number)
+  const below: [number, number] = [UNPRIVILEGED, low - 1]
+  const above: [number, number] = [high + 1, 65_535]
+  const size = ([first, last]: [number, number]) => last - first
+  const larger = size(below) >= size(above) ? below : above
+  return size(larger) >= 1_000 ? larger : [UNPRIVILEGED, 65_535]
 }
 
 export interface PortHolder {

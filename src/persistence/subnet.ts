@@ -1,9 +1,8 @@
 import ipaddr from 'ipaddr.js'
+import { cidrOf, overlap, type Cidr } from '../cidr.js'
 
 /** Every node's network is a /20 of the pool. */
 export const subnetPrefix = 20
-
-type Cidr = [ipaddr.IPv4, number]
 
 /**
  * The first /20 of the pool that overlaps nothing in `taken` (other nodes' networks, the host's routes); null when
@@ -27,17 +26,6 @@ export function liesInPool(pool: string, subnet: string): boolean {
   const inner = cidrOf(subnet)
   const outer = cidrOf(pool)
   return inner !== null && outer !== null && inner[1] === subnetPrefix && inner[0].match(outer[0], outer[1])
-}
-
-function cidrOf(text: string): Cidr | null {
-  const withPrefix = text.includes('/') ? text : `${text}/32`
-  return ipaddr.IPv4.isValidCIDR(withPrefix) ? ipaddr.IPv4.parseCIDR(withPrefix) : null
-}
-
-/** Two CIDR blocks overlap exactly when the wider one holds the other's address. */
-function overlap(a: Cidr, b: Cidr): boolean {
-  const prefix = Math.min(a[1], b[1])
-  return a[0].match(b[0], prefix)
 }
 
 function numberOf(address: ipaddr.IPv4): number {

@@ -1,3 +1,4 @@
+import { describe, expect, it } from 'vitest'
 import { label } from '../../src/reconcile/labels.js'
 import { DockerodeEngine } from '../../src/adapters/docker/dockerode-engine.js'
 import { engineContract } from '../../src/adapters/docker/engine.contract.js'
@@ -28,4 +29,23 @@ engineContract('Docker', async () => {
     removeNetwork: () => world.docker.getNetwork(name).remove() as Promise<void>,
     dispose: world.clear,
   }
+})
+
+describe('a network whose addresses somebody else has', () => {
+  it('-> whose network that is, and what to do', async () => {
+    const world = await openDockerWorld()
+    const { cidr, gateway, dynamicRange } = nodeSubnetOf(world.subnet)
+    const theirs = await world.docker.createNetwork({
+      Name: `${world.instance}-theirs`,
+      Labels: { [label.instance]: world.instance },
+      IPAM: { Driver: 'default', Config: [{ Subnet: `${cidr.split('/')[0]}/24` }] },
+    })
+    try {
+      const ours = { name: networkName(world.instance), subnet: cidr, gateway, dynamicRange, mtu: 1380, dns: [] }
+      await expect(new DockerodeEngine().ensureNetwork(ours, {})).rejects.toThrow(`Docker network ${world.instance}-theirs`)
+    } finally {
+      await theirs.remove()
+      await world.clear()
+    }
+  })
 })

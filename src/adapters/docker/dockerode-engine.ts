@@ -24,7 +24,7 @@ import { readEvents } from './event-stream.js'
 import { killExec } from './exec-process.js'
 import { readOutput } from './exec-stream.js'
 import { readLogLines } from './log-stream.js'
-import { checkNetwork, networkBody } from './network-body.js'
+import { checkNetwork, networkBody, overlapWith } from './network-body.js'
 import type {
   ContainerSummary,
   EngineExec,
@@ -277,8 +277,10 @@ export class DockerodeEngine implements NodeEngine {
       await this.client.call('create', changeMs, (d) => d.createNetwork(networkBody(network, labels)))
     } catch (error) {
       const winner = await this.network(network.name)
-      if (!winner) throw error
-      checkNetwork(winner, network)
+      if (winner) return checkNetwork(winner, network)
+      if (!(error instanceof EngineFailure) || !/overlap/i.test(error.message)) throw error
+      const networks = await this.client.call('read', readMs, (d) => d.listNetworks())
+      throw new EngineFailure('EngineError', overlapWith(networks, network), true)
     }
   }
 

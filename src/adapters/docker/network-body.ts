@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { NetworkCreateOptions, NetworkInspectInfo } from 'dockerode'
+import { cidrOf, overlap } from '../../cidr.js'
 import { EngineFailure, type EngineNetwork } from './engine.js'
 
 /** Interface names have at most 15 characters; the name is fixed so that firewall rules and the resolver find it. */
@@ -30,4 +31,24 @@ export function checkNetwork(existing: NetworkInspectInfo, wanted: EngineNetwork
     `network ${wanted.name} exists with subnet ${subnets.join(', ') || 'none'} instead of ${wanted.subnet}; remove it when no container needs it`,
     false,
   )
+}
+
+/**
+ * Whose networks hold a part of the wanted one's addresses, in words: the engine only says that somebody's do. A network
+ * that is only just being made takes its addresses before anybody can list it.
+ */
+export function overlapWith(
+  networks: readonly Pick<NetworkInspectInfo, 'Name' | 'IPAM'>[],
+  { name, subnet }: EngineNetwork,
+): string {
+  const wanted = cidrOf(subnet)
+  const holders = networks.flatMap(({ Name, IPAM }) =>
+    (IPAM?.Config ?? []).flatMap(({ Subnet }) => {
+      const taken = cidrOf(Subnet ?? '')
+      return wanted && taken && overlap(wanted, taken) ? [`${Name} (${Subnet})`] : []
+    }),
+  )
+  return holders.length > 0
+    ? `network ${name} cannot have the addresses ${subnet}: they overlap those of Docker network ${holders.join(', ')}; remove it when nothing needs it`
+    : `the addresses ${subnet} of network ${name} are just being taken or given back; it is tried again`
 }
