@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type Docker from 'dockerode'
 import { CaddyAdmin, CaddyAway } from '../src/adapters/caddy/admin-client.js'
-import { ingressDefaults, ingressPaths } from '../src/reconcile/ingress/spec.js'
+import { ingressDefaults, ingressPaths, ingressRuntime } from '../src/reconcile/ingress/spec.js'
 
 const upWithinMs = 20_000
 const admin = { admin: { listen: `unix/${ingressPaths.adminSocket}|0660` } }
@@ -16,8 +16,21 @@ export class BenchCaddy {
     private readonly admin: CaddyAdmin,
   ) {}
 
-  /** `files`: name → content, below the folder of endpoints. */
-  static async start(docker: Docker, files: ReadonlyMap<string, string> = new Map()): Promise<BenchCaddy> {
+  /** As the platform runs it. `files`: name → content, below the folder of endpoints. */
+  static startOurs(docker: Docker, files: ReadonlyMap<string, string> = new Map()): Promise<BenchCaddy> {
+    return BenchCaddy.start(docker, files, ingressRuntime)
+  }
+
+  /** As it comes. */
+  static startPlain(docker: Docker): Promise<BenchCaddy> {
+    return BenchCaddy.start(docker, new Map(), [])
+  }
+
+  private static async start(
+    docker: Docker,
+    files: ReadonlyMap<string, string>,
+    runtime: [string, string][],
+  ): Promise<BenchCaddy> {
     const folder = await mkdtemp(join(tmpdir(), 'ek-bench-'))
     const own = (path: string) => join(folder, path.slice(1).replaceAll('/', '-'))
     const mounts = [
@@ -34,7 +47,11 @@ export class BenchCaddy {
     const container = await docker.createContainer({
       Image: ingressDefaults.image,
       Cmd: ['caddy', 'run', '--config', `${ingressPaths.config}/boot.json`],
-      Env: [`XDG_DATA_HOME=${ingressPaths.data}`, `XDG_CONFIG_HOME=${ingressPaths.config}`],
+      Env: [
+        `XDG_DATA_HOME=${ingressPaths.data}`,
+        `XDG_CONFIG_HOME=${ingressPaths.config}`,
+        ...runtime.map(([name, value]) => `${name}=${value}`),
+      ],
       HostConfig: { NetworkMode: 'host', Binds: mounts.map((path) => `${own(path)}:${path}`) },
     })
     await container.start()
@@ -51,6 +68,13 @@ export class BenchCaddy {
 
   readBack(): Promise<string> {
     return this.admin.config(AbortSignal.timeout(30_000))
+  }
+
+  /** What it holds in memory now, in MB. */
+  async memoryMb(): Promise<number> {
+    const { State } = await this.container.inspect()
+    const status = await readFile(`/proc/${State.Pid}/status`, 'utf8')
+    return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024)
   }
 
   async stop(): Promise<void> {

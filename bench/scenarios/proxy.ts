@@ -30,6 +30,8 @@ export async function proxy(platform: Platform) {
       plain_rps: one.plain,
       ours_1000_rps: many.ours,
       plain_1000_rps: many.plain,
+      ours_1000_memory_mb: many.oursMemoryMb,
+      plain_1000_memory_mb: many.plainMemoryMb,
     }
   } finally {
     await Promise.all(upstreams.map((container) => container.remove({ force: true })))
@@ -40,8 +42,8 @@ async function compared(platform: Platform, dials: string[], hosts: number) {
   const targets = targetsWithHosts(hosts)
   const host = targets[Math.floor(hosts / 2)]?.domains[0]?.host ?? ''
   const [ourPort, plainPort] = [await freePort(), await freePort()]
-  const ours = await BenchCaddy.start(platform.docker, slotFiles(targets, dials))
-  const plain = await BenchCaddy.start(platform.docker)
+  const ours = await BenchCaddy.startOurs(platform.docker, slotFiles(targets, dials))
+  const plain = await BenchCaddy.startPlain(platform.docker)
   try {
     await ours.load(renderCaddyConfig({ httpPort: ourPort, httpsPort: await freePort() }, targets, new Map()).config)
     await plain.load(
@@ -60,6 +62,8 @@ async function compared(platform: Platform, dials: string[], hosts: number) {
       ours: Math.round(median(rps.ours)),
       plain: Math.round(median(rps.plain)),
       ratio: rounded(median(rps.ours) / median(rps.plain), 3),
+      oursMemoryMb: await ours.memoryMb(),
+      plainMemoryMb: await plain.memoryMb(),
     }
   } finally {
     await Promise.all([ours.stop(), plain.stop()])

@@ -57,7 +57,7 @@ export async function rollout(platform: Platform) {
   async function plainReloads(): Promise<LoadWindow> {
     const plainPort = await freePort()
     const upstream = await platform.startRaw(image)
-    const caddy = await BenchCaddy.start(platform.docker)
+    const caddy = await BenchCaddy.startPlain(platform.docker)
     try {
       const address = (await upstream.inspect()).NetworkSettings.Networks[`evenkeel-${platform.instance}`]?.IPAddress
       const config = (n: number) => ({

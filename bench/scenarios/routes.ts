@@ -25,7 +25,7 @@ export async function routes(platform: Platform) {
     rendering.push(rendered - began)
     hashing.push(performance.now() - rendered)
   }
-  const caddy = await BenchCaddy.start(platform.docker)
+  const caddy = await BenchCaddy.startOurs(platform.docker)
   try {
     const loading: number[] = []
     const reading: number[] = []

@@ -9,7 +9,7 @@ import { fillSlots } from '../../src/adapters/caddy/endpoint-files.js'
 import { CADDY_IMAGE } from '../../src/embedded/images/stand-ins.js'
 import { freePort } from '../../src/embedded/ports.js'
 import { slotFileName } from '../../src/reconcile/ingress/slots.js'
-import { ingressPaths, unavailableDial } from '../../src/reconcile/ingress/spec.js'
+import { ingressPaths, ingressRuntime, unavailableDial } from '../../src/reconcile/ingress/spec.js'
 
 export interface Answer {
   status: number
@@ -56,6 +56,7 @@ export class CaddyUnderTest {
       Image: CADDY_IMAGE,
       Cmd: ['caddy', 'run', '--resume'],
       Env: [
+        ...ingressRuntime.map(([name, value]) => `${name}=${value}`),
         `XDG_DATA_HOME=${ingressPaths.data}`,
         `XDG_CONFIG_HOME=${ingressPaths.config}`,
         // Until there is a configuration, which then says it itself.

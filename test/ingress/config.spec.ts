@@ -62,6 +62,7 @@ function domains(): unknown[] {
     { host: 'impatient.test', timeouts: { responseHeaderSeconds: 0.3 } },
     { host: 'half-open.test', timeouts: { readSeconds: 0.3, writeSeconds: 10 } },
     { host: 'least.test', balancing: { policy: 'least-connections' } },
+    { host: 'turns.test', balancing: { policy: 'round-robin' } },
     { host: 'random.test', balancing: { policy: 'random' } },
     { host: 'hashed.test', balancing: { policy: 'ip-hash' } },
     { host: 'sticky.test', balancing: { policy: 'cookie', cookie: 'seat' } },
@@ -293,11 +294,11 @@ describe('balancing', () => {
   afterAll(() => caddy.setEndpoints('app_all', [upstreams[0]!.dial]))
 
   it('round-robin -> everybody the same', async () => {
-    const asked = await names('plain.test', 12)
+    const asked = await names('turns.test', 12)
     expect(UPSTREAMS.map((name) => asked.filter((n) => n === name).length)).toEqual([4, 4, 4])
   })
 
-  it.each(['least.test', 'random.test'])('%s -> everybody some', async (host) => {
+  it.each(['plain.test', 'least.test', 'random.test'])('%s -> everybody some', async (host) => {
     expect(new Set(await names(host, 60)).size).toBe(3)
   })
 

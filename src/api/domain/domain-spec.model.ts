@@ -30,7 +30,7 @@ registerEnumType(BalancingPolicy, {
   valuesMap: {
     ROUND_ROBIN: { description: 'One after the other.' },
     LEAST_CONNECTIONS: { description: 'The one with the fewest open requests.' },
-    RANDOM: { description: 'Any.' },
+    RANDOM: { description: 'Any, each as often as the others. What is done when nothing is given.' },
     IP_HASH: { description: "The same one for the same client's address." },
     COOKIE: { description: 'The same one for the same client, by a cookie.' },
   },
@@ -59,7 +59,7 @@ export const domainTold = {
   responseHeaderSeconds: "Until the application's first byte of an answer.",
   readSeconds: 'Between two reads from the application.',
   writeSeconds: 'Between two writes to the application.',
-  balancing: 'Which replica gets a request.',
+  balancing: 'Which replica gets a request: RANDOM when not given.',
   cookie: 'Name of the cookie, with COOKIE.',
 }
 

@@ -12,7 +12,7 @@ import type { DomainState, IngressDesired, IngressRecord } from './desired.js'
 import { refusalRecords, standingRefusals } from './refusals.js'
 import { renderCaddyConfig } from './render.js'
 import { routeRecords } from './told-routes.js'
-import { ingressDefaults, ingressPaths, type IngressSpec, type Rendered } from './spec.js'
+import { ingressDefaults, ingressPaths, ingressRuntime, type IngressSpec, type Rendered } from './spec.js'
 
 /** Keeps one Caddy on its node and shows it what applications want of it. */
 export const ingressController: Controller<IngressDesired, IngressRecord> = {
@@ -163,6 +163,12 @@ function requeueOf(work: Work): number | null {
   return debounceLeftMs(work) || null
 }
 
+const caddyEnvironment: [string, string][] = [
+  ['XDG_DATA_HOME', ingressPaths.data],
+  ['XDG_CONFIG_HOME', ingressPaths.config],
+  ...ingressRuntime,
+]
+
 /** In the host's network, so that it has the clients' addresses and both ports; with no right but to open those. */
 function caddyContainer({ instance, resource, desired }: PlanInput<IngressDesired>): ContainerSpecGiven {
   const image = imageOf(desired.spec)
@@ -171,10 +177,7 @@ function caddyContainer({ instance, resource, desired }: PlanInput<IngressDesire
     command: ['caddy', 'run', '--resume', '--config', '/boot/caddy.json'],
     network: 'host' as const,
     capabilities: ['NET_BIND_SERVICE'],
-    env: [
-      ['XDG_DATA_HOME', ingressPaths.data],
-      ['XDG_CONFIG_HOME', ingressPaths.config],
-    ] as [string, string][],
+    env: caddyEnvironment,
     files: [{ path: '/boot/caddy.json', mode: 0o644, content: bootConfig }],
     mounts: [
       { kind: 'state' as const, source: 'endpoints', target: ingressPaths.endpoints, readOnly: true },

@@ -59,7 +59,14 @@ describe('renderCaddyConfig', () => {
     expect({ secrets, files, leftOut, certificates }).toEqual({ secrets: [], files: [], leftOut: [], certificates: [] })
     expect(config.admin).toEqual({ listen: 'unix//run/evenkeel/admin.sock|0660', config: { persist: true } })
     expect(config.logging).toEqual({
-      logs: { default: { level: 'WARN', writer: { output: 'stderr' }, encoder: { format: 'json' } } },
+      logs: {
+        default: {
+          level: 'WARN',
+          writer: { output: 'stderr' },
+          encoder: { format: 'json' },
+          exclude: ['http.handlers.reverse_proxy'],
+        },
+      },
     })
     const { servers, ...http } = config.apps.http
     expect(http).toEqual({ http_port: 80, https_port: 443, grace_period: '30s' })
@@ -104,7 +111,7 @@ describe('a route', () => {
       {
         handler: 'reverse_proxy',
         upstreams: Array.from({ length: 12 }, (_, slot) => ({ dial: `{file./endpoints/app.${slot}}` })),
-        load_balancing: { selection_policy: { policy: 'round_robin' }, try_duration: '2s', try_interval: '50ms' },
+        load_balancing: { selection_policy: { policy: 'random' }, try_duration: '2s', try_interval: '50ms' },
         transport: {
           protocol: 'http',
           dial_timeout: '300ms',

