@@ -39,8 +39,19 @@ describe('NudgeQueue', () => {
     expect(sent).toEqual([])
     vi.advanceTimersByTime(1)
     expect(sent).toEqual([[['a'], 'gone']])
+    vi.advanceTimersByTime(50)
     nudge('b', 'gone', true)
     expect(sent.length).toBe(2)
+  })
+
+  it('urgent -> at once, with what waits; more of it in the same moment -> together afterwards', () => {
+    nudge('a')
+    nudge('b', 'gone', true)
+    expect(sent.map(([names]) => names)).toEqual([['a'], ['b']])
+    for (const resource of ['c', 'd', 'c']) nudge(resource, 'gone', true)
+    expect(sent.length).toBe(2)
+    vi.advanceTimersByTime(50)
+    expect(sent.slice(2)).toEqual([[['c', 'd'], 'gone']])
   })
 
   it('a container without a resource -> nobody to nudge', () => {

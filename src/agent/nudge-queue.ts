@@ -9,8 +9,8 @@ export type SendNudges = (resources: ResourceRef[], why: string) => void
 export class NudgeQueue {
   private readonly pending = new Map<string, { resource: ResourceRef; why: string }>()
   private timer: NodeJS.Timeout | null = null
-
   private held = false
+  private sentAt = -Infinity
 
   constructor(private readonly send: SendNudges) {}
 
@@ -21,11 +21,11 @@ export class NudgeQueue {
     this.timer = setTimeout(() => this.flush(), ms)
   }
 
-  /** `urgent`: something is missing that may have served, so nothing is waited for. */
+  /** `urgent`: something is missing that may have served, so it waits for nothing but the moment since the last nudge. */
   nudge(resource: ResourceRef, why: string, urgent = false): void {
     if (resource.resource === '') return
     this.pending.set(`${resource.kind}:${resource.resource}`, { resource, why })
-    if (urgent && !this.held) this.flush()
+    if (urgent && !this.held && performance.now() - this.sentAt >= debounceMs) this.flush()
     else this.timer ??= setTimeout(() => this.flush(), debounceMs)
   }
 
@@ -33,6 +33,7 @@ export class NudgeQueue {
     if (this.timer) clearTimeout(this.timer)
     this.timer = null
     this.held = false
+    this.sentAt = performance.now()
     const byWhy = new Map<string, ResourceRef[]>()
     for (const { resource, why } of this.pending.values()) byWhy.set(why, [...(byWhy.get(why) ?? []), resource])
     this.pending.clear()

@@ -30,6 +30,11 @@ export class OwnEffects {
     }
   }
 
+  /** True while an action works on the container. */
+  running(container: string): boolean {
+    return this.spans.some((s) => s.container === container && s.to === null)
+  }
+
   /** `at`: when it happened, in milliseconds by the node's clock. */
   covers(container: string, at: number): boolean {
     return this.spans.some((s) => s.container === container && s.from <= at && (s.to === null || at <= s.to))

@@ -61,6 +61,11 @@ export class ToldStates {
     return all
   }
 
+  /** True when the control plane was told that it runs no longer. */
+  hasEnded(containerId: string): boolean {
+    return this.told.get(containerId)?.state === 'exited'
+  }
+
   byEvent(event: EngineEvent, at: number): void {
     if (event.action === 'create') this.known?.add(resourceOf(event.labels))
     if (event.action === 'destroy') return void this.told.delete(event.containerId)

@@ -85,9 +85,18 @@ describe('Watcher', () => {
   })
 
   it('ten events of one resource within a moment -> one nudge', async () => {
-    for (let i = 0; i < 10; i++) source.last.emit(event(i % 2 ? 'start' : 'die', now + i))
+    for (let i = 0; i < 10; i++) source.last.emit(event(i % 2 ? 'pause' : 'unpause', now + i))
     await debounced()
-    expect(nudged).toEqual(['app_a: container start'])
+    expect(nudged).toEqual(['app_a: container pause'])
+  })
+
+  it('an end -> nudged at once; what follows within the moment -> one nudge more', async () => {
+    source.last.emit(event('die', now))
+    expect(nudged).toEqual(['app_a: container die'])
+    for (let i = 1; i < 10; i++) source.last.emit(event(i % 2 ? 'start' : 'die', now + i))
+    expect(nudged.length).toBe(1)
+    await debounced()
+    expect(nudged.slice(1)).toEqual(['app_a: container start'])
   })
 
   it('events of two resources -> one nudge each', async () => {
@@ -97,12 +106,29 @@ describe('Watcher', () => {
     expect(nudged).toEqual(['app_a: container die', 'app_b: container die'])
   })
 
-  it('a removal -> nudged at once, with what waits', async () => {
+  it('a removal of what was told as ended -> nudged when nothing works on it a while later', async () => {
     source.last.emit(event('die', now))
     source.last.emit(event('destroy', now + 1))
-    expect(nudged).toEqual(['app_a: container destroy'])
+    expect(nudged).toEqual(['app_a: container die'])
     await debounced()
-    expect(nudged.length).toBe(1)
+    expect(slept).toEqual([200])
+    expect(nudged).toEqual(['app_a: container die', 'app_a: container destroy'])
+  })
+
+  it('a removal of what was told as ended, and an action that has begun since -> its pass sees it', async () => {
+    source.last.emit(event('die', now))
+    source.last.emit(event('destroy', now + 1))
+    now += 100
+    const end = effects.begin('ek-app_a')
+    await debounced()
+    end()
+    expect(nudged).toEqual(['app_a: container die'])
+  })
+
+  it('a removal of what nobody knew to have ended -> nudged at once', async () => {
+    source.last.emit(event('start', now, 'app_b'))
+    source.last.emit(event('destroy', now, 'app_b'))
+    expect(nudged).toEqual(['app_b: container destroy'])
   })
 
   it("what the agent's own action causes -> held back; the same after its end -> nudged", async () => {

@@ -13,13 +13,15 @@ const firstRetryMs = 100
 const longestRetryMs = 2_000
 /** A subscription that lasted this long was a good one, so the next break starts with a short wait again. */
 const steadyMs = 5_000
+/** Within this time the pass that the end of a container has asked for begins to put another in its place. */
+const replacedWithinMs = 200
 
 export interface WatcherPorts {
   instance: string
   engine: Pick<NodeEngine, 'events' | 'inspect'>
   clock: Clock
   prober: Pick<Prober, 'track' | 'ended' | 'forget'>
-  effects: Pick<OwnEffects, 'covers'>
+  effects: Pick<OwnEffects, 'covers' | 'running'>
   told: ToldStates
   nudges: Pick<NudgeQueue, 'nudge'>
   log: AgentLog
@@ -47,7 +49,7 @@ export class Watcher {
       // The list comes after the subscription's `since`, so nothing can fall between the two.
       onSubscribe()
       try {
-        await engine.events({ [label.instance]: instance }, since, (event) => this.take(event), signal)
+        await engine.events({ [label.instance]: instance }, since, (event) => this.take(event, signal), signal)
       } catch (error) {
         log.debug({ error: String(error) }, 'the event stream could not be opened')
       }
@@ -58,15 +60,28 @@ export class Watcher {
     }
   }
 
-  private take(event: EngineEvent): void {
+  private take(event: EngineEvent, signal: AbortSignal): void {
     if (!this.seen.add(event)) return
     const at = Number(BigInt(event.timeNano) / 1_000_000n)
     if (event.labels[label.kind] === systemKind) return this.ports.onSystemEvent(event)
+    const ended = this.ports.told.hasEnded(event.containerId)
     this.ports.told.byEvent(event, at)
     this.tellProber(event, at)
     // An action's own effects are seen by the pass that follows the action.
     if (this.ports.effects.covers(event.containerName, at)) return
-    this.ports.nudges.nudge(resourceOf(event.labels), `container ${event.action}`, event.action === 'destroy')
+    if (event.action === 'destroy' && ended) void this.nudgeUnlessReplaced(event, signal)
+    else this.nudge(event)
+  }
+
+  private nudge({ action, labels }: EngineEvent): void {
+    this.ports.nudges.nudge(resourceOf(labels), `container ${action}`, action === 'die' || action === 'destroy')
+  }
+
+  /** Its end was told, so a pass is under way. An action that has begun since sees the removal, and so does the pass after it. */
+  private async nudgeUnlessReplaced(event: EngineEvent, signal: AbortSignal): Promise<void> {
+    const { clock, effects } = this.ports
+    await clock.sleep(replacedWithinMs, signal).catch(() => undefined)
+    if (!signal.aborted && !effects.running(event.containerName)) this.nudge(event)
   }
 
   private tellProber({ action, containerId }: EngineEvent, at: number): void {
