@@ -1,5 +1,5 @@
 import type { Kind } from '../reconcile/kind.js'
-import type { Database } from './database.js'
+import type { Database, Transaction } from './database.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
 import { platformProject } from './project.repository.js'
 import { createResource, type CreateCheck, type CreateResult, type Refused, type ResourceDraft } from './resource.repository.js'
@@ -23,6 +23,13 @@ export interface OrphanKey {
 export interface LateResource {
   id: string
   kind: string
+}
+
+/** What a node's inventory tells beyond orphans. */
+export interface InventoryNews {
+  late: LateResource[]
+  /** Ids of applications that have something there and did not look there: from now on they do, and are due. */
+  found: string[]
 }
 
 export interface InventoryEntry {
@@ -52,11 +59,8 @@ export class OrphanRepository {
     return row ? toOrphan(row) : null
   }
 
-  /**
-   * Makes the node's orphans what its inventory says, and answers which of its containers belong to resources that
-   * were deleted. Known resources are no business of this.
-   */
-  record(node: string, inventory: readonly InventoryEntry[], now: Date): Promise<LateResource[]> {
+  /** Makes the node's orphans what its inventory says. */
+  record(node: string, inventory: readonly InventoryEntry[], now: Date): Promise<InventoryNews> {
     return transact(this.db, async (tx) => {
       const ids = inventory.map((i) => i.resource)
       const known = await tx.$queryRaw<{ id: string; tombstone: boolean }[]>`
@@ -74,9 +78,10 @@ export class OrphanRepository {
         })
       }
       await tx.orphan.deleteMany({ where: { node, resourceId: { notIn: orphans.map((o) => o.resource) } } })
-      return inventory
+      const late = inventory
         .filter((i) => dead.has(i.resource) && !living.has(i.resource))
         .map((i) => ({ id: i.resource, kind: i.kind }))
+      return { late, found: await lookThere(tx, node, [...living], now) }
     })
   }
 
@@ -120,6 +125,17 @@ export class OrphanRepository {
       return made.outcome === 'created' ? { id: late.id, kind: late.kind } : null
     })
   }
+}
+
+/** An action that nobody waits for any more may have come late on a node that its application had left before. */
+export async function lookThere(tx: Transaction, node: string, ids: string[], now: Date): Promise<string[]> {
+  if (ids.length === 0) return []
+  const found = await tx.$queryRaw<{ id: string }[]>`
+    UPDATE "Resource" r SET "publishedOn" = array_append("publishedOn", ${node}), "nextPassDueAt" = ${now}
+    WHERE id = ANY(${ids}) AND kind = 'application' AND NOT ${node} = ANY("publishedOn")
+      AND NOT EXISTS (SELECT 1 FROM "Endpoint" e WHERE e."resourceId" = r.id AND e.node = ${node})
+    RETURNING id`
+  return found.map(({ id }) => id)
 }
 
 function toOrphan(row: { node: string; resourceId: string; kind: string; containers: unknown; seenAt: Date }): OrphanRow {

@@ -299,6 +299,29 @@ describe('inventory', () => {
     expect(await api.db.orphan.count({ where: { node } })).toBe(0)
   })
 
+  it('something of an application on a node where it does not look -> it looks there, and is nudged once', async () => {
+    const [left, looking, replica] = [await createApplication('left'), await createApplication('looking'), await createApplication('replica')]
+    const { id: node, token } = await addNode('left-behind')
+    await api.db.resource.update({ where: { id: looking }, data: { publishedOn: [node] } })
+    await api.db.endpoint.create({
+      data: { resourceId: replica, release: 1, replica: 0, node, address: '10.1.1.1', state: 'ready', stateAt: new Date(), createdAt: new Date() },
+    })
+    const { agent } = await connect(token)
+    const before = api.nudges.nudged.length
+    for (let i = 0; i < 2; i++) agent.send(inventory([entry(left), entry(looking), entry(replica, [])]))
+    const nudged = () => api.nudges.nudged.slice(before).map((n) => n.id)
+    await expect.poll(nudged).toContain(left)
+    agent.send(inventory([entry('app_marker')]))
+    await expect.poll(() => api.db.orphan.count({ where: { resourceId: 'app_marker' } })).toBe(1)
+    expect(nudged()).toEqual([left])
+    const rows = await api.db.resource.findMany({ where: { id: { in: [left, looking, replica] } }, orderBy: { name: 'asc' } })
+    expect(rows.map((r) => [r.publishedOn, r.nextPassDueAt !== null])).toEqual([
+      [[node], true],
+      [[node], false],
+      [[], false],
+    ])
+  })
+
   it('its name and its project are taken or gone by then -> still torn down, under another name', async () => {
     await createApplication('again')
     await api.db.tombstone.createMany({

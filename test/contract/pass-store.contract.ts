@@ -218,6 +218,15 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(await store.addresses(node.id)).toEqual({ held: [], rested: ['10.192.0.10'] })
       })
 
+      it('a node has something of it, where it does not look -> looks there, and is due; where it looks -> nothing', async () => {
+        await write(release(1), endpoint(0))
+        expect(await store.foundOn(node.id, [app.id, 'app_nobody'], now)).toEqual([])
+        expect(await store.foundOn('node_left', [app.id, 'app_nobody'], now + 1)).toEqual([app.id])
+        expect(await store.foundOn('node_left', [app.id], now + 2)).toEqual([])
+        expect((await desired()).publishedOn).toEqual(['node_left'])
+        expect((await store.read(app.id))?.nextPassDueAt).toBe(now + 1)
+      })
+
       it('containers of a deleted resource turn up -> it comes back as one that is being deleted', async () => {
         await pass(() => ({ finalize: true, decision: decision({ finalized: true }) }))
         await store.revive({ id: app.id, kind: 'application', node: 'n1' }, now)

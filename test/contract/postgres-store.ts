@@ -1,5 +1,5 @@
 import { openDatabase, type Database } from '../../src/persistence/database.js'
-import { OrphanRepository } from '../../src/persistence/orphan.repository.js'
+import { lookThere, OrphanRepository } from '../../src/persistence/orphan.repository.js'
 import { ResourceRepository } from '../../src/persistence/resource.repository.js'
 import { PostgresPassStore } from '../../src/persistence/postgres-pass-store.js'
 import { readSnapshot } from '../../src/persistence/snapshot.js'
@@ -129,6 +129,10 @@ class PostgresStore extends PostgresPassStore implements DesiredState {
       transitions: row.transitions,
       events,
     }
+  }
+
+  foundOn(node: string, ids: string[], now: number): Promise<string[]> {
+    return this.database.$transaction((tx) => lookThere(tx, node, ids, new Date(now)))
   }
 
   async buried(id: string): Promise<boolean> {

@@ -26,6 +26,8 @@ export interface DesiredState {
   buried(id: string): Promise<boolean>
   /** Containers of a deleted resource turned up: it comes back as one that is being deleted. */
   revive(late: { id: string; kind: string; node: string }, now: number): Promise<void>
+  /** A node has something of these: those that do not look there begin to, and are due. Answers which. */
+  foundOn(node: string, ids: string[], now: number): Promise<string[]>
   /** Addresses that replicas hold, and those that rest, by node. */
   addresses(nodeId: string): Promise<{ held: string[]; rested: string[] }>
 }

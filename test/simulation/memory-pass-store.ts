@@ -293,6 +293,20 @@ export class MemoryPassStore implements PassStore, DesiredState {
     await this.update(late.id, (row) => void Object.assign(row, { deleting: true, removesVolumes: tombstone.removesVolumes }))
   }
 
+  async foundOn(node: string, ids: string[], now: number): Promise<string[]> {
+    const looksThere = (row: Row) => row.publishedOn.includes(node) || row.endpoints.some((e) => e.node === node)
+    const found = ids.filter((id) => {
+      const row = this.rows.get(id)
+      return row?.kind === 'application' && !looksThere(row)
+    })
+    for (const id of found)
+      await this.update(id, (row) => {
+        row.publishedOn = [...row.publishedOn, node].sort()
+        row.nextPassDueAt = now
+      })
+    return found
+  }
+
   async addresses(nodeId: string): Promise<{ held: string[]; rested: string[] }> {
     return { held: this.heldOn(nodeId), rested: [...this.node(nodeId).rested.keys()] }
   }

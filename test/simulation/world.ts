@@ -240,10 +240,15 @@ export class World {
     }
   }
 
-  /** The API's answer to an inventory: late containers of deleted resources get their teardown once more. */
+  /** The API's answer to an inventory, as its service and its repository give it. */
   private async takeInventory(node: SimNode, inventory: InventoryEntry[]): Promise<void> {
     const { store } = this.options
     if (this.faults.away.database) return
+    const ids = inventory.map((i) => i.resource)
+    for (const found of await this.clock.hold(store.foundOn(node.id, ids, this.clock.now()))) {
+      this.note(`${found} has something on ${node.id}, where it did not look`)
+      this.nudge(found)
+    }
     for (const { resource, kind } of inventory) {
       if (!(await this.clock.hold(store.buried(resource)))) continue
       this.note(`${resource} has containers on ${node.id} though it was deleted`)

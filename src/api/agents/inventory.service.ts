@@ -16,10 +16,14 @@ export class Inventory {
     @Inject(API_OPTIONS) private readonly options: ApiOptions,
   ) {}
 
-  /** What nobody ever knew is shown as an orphan; what was deleted and came late is torn down once more. */
+  /**
+   * What nobody ever knew is shown as an orphan; what was deleted and came late is torn down once more; and who has
+   * something where it does not look begins to look there.
+   */
   async record(node: string, entries: readonly InventoryEntry[]): Promise<void> {
-    const late = await this.orphans.record(node, entries, new Date(this.options.clock()))
+    const { late, found } = await this.orphans.record(node, entries, new Date(this.options.clock()))
     for (const resource of late) await this.tearDown(node, resource)
+    if (found.length > 0) this.nudger.allSoon(await this.resources.addressesOf(found))
   }
 
   private async tearDown(nodeId: string, { id, kind }: LateResource): Promise<void> {

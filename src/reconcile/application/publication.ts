@@ -73,7 +73,13 @@ export function leaves({ input, replicas }: World, node: string): boolean {
 /** Nothing is to be shown on `node`, but something may be, or may come late: a removal that ended is newer than all of it. */
 export function isToBeCleared(world: World, node: string): boolean {
   const { resource, desired } = world.input
-  return desired.publishedOn.includes(node) && (resource.deleting || leaves(world, node))
+  return desired.publishedOn.includes(node) && (resource.deleting || leaves(world, node)) && !hasOthers(world, node)
+}
+
+/** Containers of no replica, like one of a pre-deploy command: nobody would look after them if the node were forgotten. */
+function hasOthers({ input, nodes }: World, node: string): boolean {
+  const has = nodes.some((n) => n.node === node && n.containers.length > 0)
+  return has && !input.desired.endpoints.some((e) => e.node === node)
 }
 
 /** Revision of a publication that removes everything. */

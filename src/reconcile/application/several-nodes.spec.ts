@@ -217,6 +217,22 @@ describe('a node on which something may be published', () => {
     expect({ records: pass.records, actions: pass.actions }).toEqual({ records: [`unpublished on ${left}`], actions: [] })
   })
 
+  it('a pre-deploy container is still there -> it is removed first, and the node looked at until then', () => {
+    const gone = {
+      ...containerOf(releaseOf(1, specOf()), 0),
+      name: 'ek-i1-app_web-1-pre-deploy',
+      purpose: 'pre-deploy' as const,
+      state: 'exited' as const,
+    }
+    const pass = (settled: Settled[]) =>
+      passOf(moving({ replicas: 1, ready: 1, old: [], leftNode: { published: null, containers: [gone] }, setup: { settled } }))
+    for (const settled of [[], [removed]])
+      expect({ records: pass(settled).records, actions: pass(settled).actions }).toEqual({
+        records: [],
+        actions: [`retire:${gone.name}`],
+      })
+  })
+
   it.each<[string, string | null, Settled]>([
     ['it failed', null, { ...removed, ok: false, reason: 'ActionTimeout', message: '', retryable: true, cancelled: false }],
     ['it was a publication', null, { ...removed, result: { revision: 'before' } }],
