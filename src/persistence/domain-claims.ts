@@ -1,6 +1,6 @@
 import type { ApplicationSpec } from '../reconcile/application/spec.js'
 import { canonicalJson } from '../reconcile/hash.js'
-import type { Domain } from '../reconcile/ingress/domain.js'
+import { domainKey, type Domain } from '../reconcile/ingress/domain.js'
 import type { NginxdemoSpec } from '../reconcile/nginxdemo/spec.js'
 import type { Holder } from './application-claims.js'
 import type { Transaction } from './database.js'
@@ -47,7 +47,7 @@ function byKey(domains: Domain[], fieldOf: (index: number) => string[]): Map<str
   return new Map(
     domains.map((domain, index) => {
       const { host, path = '/' } = domain
-      return [`${host}${path}`, { host, path, field: fieldOf(index), text: canonicalJson(domain) }]
+      return [domainKey(domain), { host, path, field: fieldOf(index), text: canonicalJson(domain) }]
     }),
   )
 }
@@ -72,9 +72,9 @@ export async function claimDomains(
 ): Promise<DomainClaim> {
   const old = wantedBy(claimant.kind, before)
   const wanted = wantedBy(claimant.kind, after)
-  const gone = [...old.values()].filter((d) => !wanted.has(keyOf(d)))
-  const fresh = [...wanted.values()].filter((d) => !old.has(keyOf(d)))
-  const changed = [...wanted.values()].filter((d) => old.has(keyOf(d)) && old.get(keyOf(d))?.text !== d.text)
+  const gone = [...old.values()].filter((d) => !wanted.has(domainKey(d)))
+  const fresh = [...wanted.values()].filter((d) => !old.has(domainKey(d)))
+  const changed = [...wanted.values()].filter((d) => old.has(domainKey(d)) && old.get(domainKey(d))?.text !== d.text)
   const touched = gone.length + fresh.length + changed.length > 0
   if (!touched && (wanted.size === 0 || !rendersOtherwise(claimant.kind, before, after))) return { taken: [], due: [] }
   const due = await makeIngressesDue(tx, now)
@@ -85,8 +85,6 @@ export async function claimDomains(
   const taken = await insert(tx, claimant, fresh, now)
   return { taken, due }
 }
-
-const keyOf = ({ host, path }: { host: string; path: string }) => `${host}${path}`
 
 /** Whether an ingress renders something else of it although no domain says anything new: see `targetOf` of the snapshot. */
 function rendersOtherwise(kind: string, before: unknown, after: unknown): boolean {
@@ -114,23 +112,26 @@ function listed(domains: readonly WantedDomain[]): Prisma.Sql {
   return Prisma.sql`unnest(${domains.map((d) => d.host)}::text[], ${domains.map((d) => d.path)}::text[]) AS w(host, path)`
 }
 
+/** As `domainKey` says it, and the table's unique index. */
+const same = Prisma.sql`d.host = w.host AND lower(d.path) = lower(w.path)`
+
 async function lockDomains(tx: Transaction, domains: readonly WantedDomain[]): Promise<void> {
   await tx.$queryRaw`
-    SELECT host FROM "Domain" d JOIN ${listed(domains)} USING (host, path) ORDER BY host, path FOR UPDATE OF d`
+    SELECT d.host FROM "Domain" d JOIN ${listed(domains)} ON ${same} ORDER BY d.host, d.path FOR UPDATE OF d`
 }
 
 async function release(tx: Transaction, { id }: Claimant, domains: readonly WantedDomain[]): Promise<void> {
   if (domains.length === 0) return
   await tx.$executeRaw`
-    DELETE FROM "Domain" d USING ${listed(domains)} WHERE d.host = w.host AND d.path = w.path AND d."resourceId" = ${id}`
+    DELETE FROM "Domain" d USING ${listed(domains)} WHERE ${same} AND d."resourceId" = ${id}`
 }
 
 /** What ingress told of it stays: the old configuration serves it until the new one does. */
 async function mark(tx: Transaction, { id }: Claimant, domains: readonly WantedDomain[], now: Date): Promise<void> {
   if (domains.length === 0) return
   await tx.$executeRaw`
-    UPDATE "Domain" d SET "changedAt" = ${now} FROM ${listed(domains)}
-    WHERE d.host = w.host AND d.path = w.path AND d."resourceId" = ${id}`
+    UPDATE "Domain" d SET path = w.path, "changedAt" = ${now} FROM ${listed(domains)}
+    WHERE ${same} AND d."resourceId" = ${id}`
 }
 
 /** Waits for a writer who is just claiming or giving back the same one, and then sees what came of it. */
@@ -142,12 +143,12 @@ async function insert(tx: Transaction, { id }: Claimant, domains: readonly Wante
     ON CONFLICT DO NOTHING`
   const held = await tx.$queryRaw<(Holder & { host: string; path: string })[]>`
     SELECT d.host, d.path, r.kind, r.id, r.name, p.name AS project
-    FROM "Domain" d JOIN ${listed(domains)} USING (host, path) JOIN "Resource" r ON r.id = d."resourceId"
+    FROM "Domain" d JOIN ${listed(domains)} ON ${same} JOIN "Resource" r ON r.id = d."resourceId"
       JOIN "Project" p ON p.id = r."projectId"
     WHERE d."resourceId" <> ${id}`
-  const holders = new Map(held.map((h) => [keyOf(h), h]))
+  const holders = new Map(held.map((h) => [domainKey(h), h]))
   return domains.flatMap((domain) => {
-    const holder = holders.get(keyOf(domain))
+    const holder = holders.get(domainKey(domain))
     if (!holder) return []
     const { host, path, ...who } = holder
     return [{ path: domain.field, domain: { host, path }, holder: who }]

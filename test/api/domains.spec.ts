@@ -92,6 +92,16 @@ describe('claims', () => {
     expect(stay).toMatchObject({ routed: true, changedAt: long })
   })
 
+  it('the same path in other letters -> refused, and its own owner may write it so', async () => {
+    const id = await fresh({ domains: [{ host: 'letters.test', path: '/Api' }] })
+    const { userErrors } = await create({ domains: [{ host: 'letters.test', path: '/api' }] })
+    expect(userErrors).toMatchObject([{ field: ['input', 'domains', '0', 'host'], code: 'DOMAIN_TAKEN' }])
+    expect((await update(id, { domains: [{ host: 'letters.test', path: '/aPI' }] })).userErrors).toEqual([])
+    expect(await api.db.domain.findMany({ where: { host: 'letters.test' } })).toMatchObject([{ path: '/aPI', resourceId: id }])
+    expect((await update(id, { domains: [] })).userErrors).toEqual([])
+    expect(await api.db.domain.count({ where: { host: 'letters.test' } })).toBe(0)
+  })
+
   it.each(['a.taken.test', 'A.TAKEN.test'])(
     'a host that somebody has, as %s -> a userError that names the holder, and nothing is written',
     async (host) => {
