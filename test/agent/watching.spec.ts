@@ -115,7 +115,7 @@ describe('observe', () => {
     expect((await world.observe('app_one')).containers.map((c) => c.name)).toEqual([world.spec('app_one').name])
   })
 
-  it('the engine away -> told as a value, within moments', async () => {
+  it('the engine away -> told as a value, and not after a time-out', async () => {
     const observe = createObserver({
       instance: world.instance,
       node,
@@ -130,11 +130,10 @@ describe('observe', () => {
       clock: systemClock,
       clockOffsetMs: () => 0,
     })
-    const began = Date.now()
     expect(await observe({ node, kind, resource: 'app_a', images: ['a'], connectionsTo: [] })).toMatchObject({
       node,
       unreachable: 'DockerUnreachable',
+      message: expect.stringContaining('ENOENT') as string,
     })
-    expect(Date.now() - began).toBeLessThan(500)
   })
 })
