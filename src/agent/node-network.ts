@@ -28,6 +28,8 @@ export class NodeNetwork implements NodeNetworkSource {
   private ensured: Promise<void> | null = null
   /** The latest making, also one that was forgotten: the engine refuses a second one of the same subnet meanwhile. */
   private latest: Promise<void> = Promise.resolve()
+  /** The latest making has not begun yet, so it is as good as any later one. */
+  private waiting = false
   private refusal: string | null = null
 
   constructor(private readonly options: NodeNetworkOptions) {
@@ -45,7 +47,7 @@ export class NodeNetwork implements NodeNetworkSource {
     if (subnet.cidr === this.current?.cidr) return
     writeFileAtomically(this.file(), `${subnet.cidr}\n`)
     this.current = subnet
-    this.forget()
+    this.ensured = null
   }
 
   /** Why no container may be made on this node's engine; null takes it back. */
@@ -66,15 +68,20 @@ export class NodeNetwork implements NodeNetworkSource {
 
   private make(network: EngineNetwork): Promise<void> {
     const { instance, engine } = this.options
-    const made = this.latest.then(() => engine.ensureNetwork(network, { [label.instance]: instance, [label.kind]: systemKind }))
+    this.waiting = true
+    const made = this.latest.then(() => {
+      this.waiting = false
+      return engine.ensureNetwork(network, { [label.instance]: instance, [label.kind]: systemKind })
+    })
     this.latest = made.catch(() => {
       if (this.ensured === made) this.ensured = null
     })
     return made
   }
 
+  /** The engine was found without it, or may be. */
   forget(): void {
-    this.ensured = null
+    if (!this.waiting) this.ensured = null
   }
 
   private describe(subnet: NodeSubnet): EngineNetwork {

@@ -21,7 +21,7 @@ export class NudgeQueue {
     this.timer = setTimeout(() => this.flush(), ms)
   }
 
-  /** `urgent`: something is missing that may have served, so it waits for nothing but the moment since the last nudge. */
+  /** `urgent`: something is missing that may have served, so it waits only when something was told a moment ago. */
   nudge(resource: ResourceRef, why: string, urgent = false): void {
     if (resource.resource === '') return
     this.pending.set(`${resource.kind}:${resource.resource}`, { resource, why })

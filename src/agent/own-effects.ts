@@ -30,9 +30,9 @@ export class OwnEffects {
     }
   }
 
-  /** True while an action works on the container. */
-  running(container: string): boolean {
-    return this.spans.some((s) => s.container === container && s.to === null)
+  /** True when the end of an action on the container, and so the pass that follows it, is later than `at`. */
+  endsAfter(container: string, at: number): boolean {
+    return this.spans.some((s) => s.container === container && (s.to === null || s.to > at))
   }
 
   /** `at`: when it happened, in milliseconds by the node's clock. */

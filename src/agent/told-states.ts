@@ -61,7 +61,7 @@ export class ToldStates {
     return all
   }
 
-  /** True when the control plane was told that it runs no longer. */
+  /** True when its end is known, and so was told, or is seen by the pass after the action that ended it. */
   hasEnded(containerId: string): boolean {
     return this.told.get(containerId)?.state === 'exited'
   }

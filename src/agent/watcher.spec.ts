@@ -125,6 +125,15 @@ describe('Watcher', () => {
     expect(nudged).toEqual(['app_a: container die'])
   })
 
+  it('the same, and the action has ended already -> its pass sees it too', async () => {
+    source.last.emit(event('die', now))
+    source.last.emit(event('destroy', now + 1))
+    now += 100
+    effects.begin('ek-app_a')()
+    await debounced()
+    expect(nudged).toEqual(['app_a: container die'])
+  })
+
   it('a removal of what nobody knew to have ended -> nudged at once', async () => {
     source.last.emit(event('start', now, 'app_b'))
     source.last.emit(event('destroy', now, 'app_b'))

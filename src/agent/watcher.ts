@@ -21,7 +21,7 @@ export interface WatcherPorts {
   engine: Pick<NodeEngine, 'events' | 'inspect'>
   clock: Clock
   prober: Pick<Prober, 'track' | 'ended' | 'forget'>
-  effects: Pick<OwnEffects, 'covers' | 'running'>
+  effects: Pick<OwnEffects, 'covers' | 'endsAfter'>
   told: ToldStates
   nudges: Pick<NudgeQueue, 'nudge'>
   log: AgentLog
@@ -69,7 +69,7 @@ export class Watcher {
     this.tellProber(event, at)
     // An action's own effects are seen by the pass that follows the action.
     if (this.ports.effects.covers(event.containerName, at)) return
-    if (event.action === 'destroy' && ended) void this.nudgeUnlessReplaced(event, signal)
+    if (event.action === 'destroy' && ended) void this.nudgeUnlessReplaced(event, at, signal)
     else this.nudge(event)
   }
 
@@ -78,10 +78,10 @@ export class Watcher {
   }
 
   /** Its end was told, so a pass is under way. An action that has begun since sees the removal, and so does the pass after it. */
-  private async nudgeUnlessReplaced(event: EngineEvent, signal: AbortSignal): Promise<void> {
+  private async nudgeUnlessReplaced(event: EngineEvent, at: number, signal: AbortSignal): Promise<void> {
     const { clock, effects } = this.ports
     await clock.sleep(replacedWithinMs, signal).catch(() => undefined)
-    if (!signal.aborted && !effects.running(event.containerName)) this.nudge(event)
+    if (!signal.aborted && !effects.endsAfter(event.containerName, at)) this.nudge(event)
   }
 
   private tellProber({ action, containerId }: EngineEvent, at: number): void {

@@ -29,8 +29,25 @@ describe('freePort', () => {
     expect(choosable(range)).toEqual(expected)
   })
 
+  it('one that somebody listens on -> not that', async () => {
+    const kernelRange = '1024 64534'
+    const [first, last] = choosable(kernelRange)
+    const servers = await Promise.all(
+      Array.from({ length: last - first }, (_, i) => first + i).map(async (port) => {
+        const server = createServer()
+        await new Promise<void>((resolve) => server.once('error', () => resolve()).listen(port, '127.0.0.1', resolve))
+        return server
+      }),
+    )
+    try {
+      expect(await freePort(kernelRange)).toBe(last)
+    } finally {
+      for (const server of servers) server.close()
+    }
+  })
+
   it('many at once -> all different', async () => {
-    const ports = await Promise.all(Array.from({ length: 300 }, freePort))
+    const ports = await Promise.all(Array.from({ length: 300 }, () => freePort()))
     expect(new Set(ports).size).toBe(300)
   })
 })

@@ -36,13 +36,14 @@ function tryListen(port: number, host: string): Promise<NodeJS.ErrnoException | 
 const chosenPorts = new Set<number>()
 
 /**
- * A port that nobody listens on, for what may listen anywhere. It lies below the ports that the kernel gives to outgoing
- * connections: one of those may be gone again before its program listens on it. Never the same one twice in a process.
+ * A port that nobody listens on, for what may listen anywhere. It is none that the kernel gives to outgoing connections, if it
+ * leaves enough: one of those may be gone again before its program listens on it. Never the same one twice in a process.
  */
-export async function freePort(): Promise<number> {
-  const [first, last] = choosable(readOr('/proc/sys/net/ipv4/ip_local_port_range', '32768 60999'))
-  for (let tries = 0; tries < 1_000; tries++) {
-    const port = randomInt(first, last + 1)
+export async function freePort(kernelRange = readOr('/proc/sys/net/ipv4/ip_local_port_range', '32768 60999')): Promise<number> {
+  const [first, last] = choosable(kernelRange)
+  const begin = randomInt(first, last + 1)
+  for (let step = 0; step <= last - first; step++) {
+    const port = first + ((begin - first + step) % (last - first + 1))
     if (chosenPorts.has(port)) continue
     chosenPorts.add(port)
     if ((await tryListen(port, '0.0.0.0')) === undefined) return port
@@ -50,16 +51,16 @@ export async function freePort(): Promise<number> {
   throw new Error(`No free port was found between ${first} and ${last}.`)
 }
 
-const UNPRIVILEGED = 10_000
+const FIRST_CHOICE = 10_000
 
 /** Of the two gaps beside the kernel's own range (`first last`) the larger one; all ports when it leaves none worth the name. */
 export function choosable(kernelRange: string): [first: number, last: number] {
   const [low = 0, high = 0] = kernelRange.trim().split(/\s+/).map(Number)
-  const below: [number, number] = [UNPRIVILEGED, low - 1]
+  const below: [number, number] = [FIRST_CHOICE, low - 1]
   const above: [number, number] = [high + 1, 65_535]
   const size = ([first, last]: [number, number]) => last - first
   const larger = size(below) >= size(above) ? below : above
-  return size(larger) >= 1_000 ? larger : [UNPRIVILEGED, 65_535]
+  return size(larger) >= 1_000 ? larger : [FIRST_CHOICE, 65_535]
 }
 
 export interface PortHolder {

@@ -60,7 +60,7 @@ export function claimsDomains(kind: string, spec: unknown): boolean {
  * Makes the claims of a resource those of its new spec, and ingresses due when what they render of it has changed. A spec
  * that is null has none: it did not exist yet, or is being deleted.
  *
- * Locks are taken in one order: the resource's own row, each ingress by id, domains by host and path. A pass of an ingress
+ * Locks are taken in one order: the resource's own row, each ingress by id, domains by host and path without case. A pass of an ingress
  * holds its row before it writes what it found out of domains, so neither ever waits for the other in a circle.
  */
 export async function claimDomains(
@@ -82,7 +82,8 @@ export async function claimDomains(
   await lockDomains(tx, [...gone, ...fresh, ...changed])
   await release(tx, claimant, gone)
   await mark(tx, claimant, changed, now)
-  const taken = await insert(tx, claimant, fresh, now)
+  // Also what it said before, whose claim may be lost.
+  const taken = await insert(tx, claimant, [...fresh, ...changed], now)
   return { taken, due }
 }
 
@@ -117,7 +118,7 @@ const same = Prisma.sql`d.host = w.host AND lower(d.path) = lower(w.path)`
 
 async function lockDomains(tx: Transaction, domains: readonly WantedDomain[]): Promise<void> {
   await tx.$queryRaw`
-    SELECT d.host FROM "Domain" d JOIN ${listed(domains)} ON ${same} ORDER BY d.host, d.path FOR UPDATE OF d`
+    SELECT d.host FROM "Domain" d JOIN ${listed(domains)} ON ${same} ORDER BY d.host, lower(d.path) FOR UPDATE OF d`
 }
 
 async function release(tx: Transaction, { id }: Claimant, domains: readonly WantedDomain[]): Promise<void> {
@@ -139,7 +140,7 @@ async function insert(tx: Transaction, { id }: Claimant, domains: readonly Wante
   if (domains.length === 0) return []
   await tx.$executeRaw`
     INSERT INTO "Domain" (host, path, "resourceId", "changedAt")
-    SELECT host, path, ${id}, ${now} FROM ${listed(domains)} ORDER BY host, path
+    SELECT host, path, ${id}, ${now} FROM ${listed(domains)} ORDER BY host, lower(path)
     ON CONFLICT DO NOTHING`
   const held = await tx.$queryRaw<(Holder & { host: string; path: string })[]>`
     SELECT d.host, d.path, r.kind, r.id, r.name, p.name AS project

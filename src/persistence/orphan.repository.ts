@@ -81,7 +81,16 @@ export class OrphanRepository {
       const late = inventory
         .filter((i) => dead.has(i.resource) && !living.has(i.resource))
         .map((i) => ({ id: i.resource, kind: i.kind }))
-      return { late, found: await lookThere(tx, node, [...living], now) }
+      const applications = inventory.filter((i) => living.has(i.resource) && i.kind === 'application')
+      return {
+        late,
+        found: await lookThere(
+          tx,
+          node,
+          applications.map((i) => i.resource),
+          now,
+        ),
+      }
     })
   }
 
@@ -127,13 +136,19 @@ export class OrphanRepository {
   }
 }
 
-/** An action that nobody waits for any more may have come late on a node that its application had left before. */
+/**
+ * An action that nobody waits for any more may have come late on a node that its application had left before. Those whose
+ * row is just held are passed over: the next inventory is soon, and nobody waits in a circle.
+ */
 export async function lookThere(tx: Transaction, node: string, ids: string[], now: Date): Promise<string[]> {
   if (ids.length === 0) return []
   const found = await tx.$queryRaw<{ id: string }[]>`
     UPDATE "Resource" r SET "publishedOn" = array_append("publishedOn", ${node}), "nextPassDueAt" = ${now}
-    WHERE id = ANY(${ids}) AND kind = 'application' AND NOT ${node} = ANY("publishedOn")
-      AND NOT EXISTS (SELECT 1 FROM "Endpoint" e WHERE e."resourceId" = r.id AND e.node = ${node})
+    WHERE id IN (
+      SELECT id FROM "Resource" s
+      WHERE id = ANY(${ids}) AND kind = 'application' AND NOT ${node} = ANY("publishedOn")
+        AND NOT EXISTS (SELECT 1 FROM "Endpoint" e WHERE e."resourceId" = s.id AND e.node = ${node})
+      ORDER BY id FOR UPDATE SKIP LOCKED)
     RETURNING id`
   return found.map(({ id }) => id)
 }

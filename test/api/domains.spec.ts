@@ -102,6 +102,17 @@ describe('claims', () => {
     expect(await api.db.domain.count({ where: { host: 'letters.test' } })).toBe(0)
   })
 
+  it('a claim that was lost -> claimed again by a change of the domain, unless somebody has it', async () => {
+    const id = await fresh({ domains: [{ host: 'lost.test' }] })
+    const compressed = (compression: boolean) => update(id, { domains: [{ host: 'lost.test', compression }] })
+    await api.db.domain.deleteMany({ where: { host: 'lost.test' } })
+    const other = await fresh({ domains: [{ host: 'lost.test' }] })
+    expect((await compressed(true)).userErrors).toMatchObject([{ code: 'DOMAIN_TAKEN' }])
+    await update(other, { domains: [] })
+    expect((await compressed(true)).userErrors).toEqual([])
+    expect(await api.db.domain.findMany({ where: { host: 'lost.test' } })).toMatchObject([{ resourceId: id }])
+  })
+
   it.each(['a.taken.test', 'A.TAKEN.test'])(
     'a host that somebody has, as %s -> a userError that names the holder, and nothing is written',
     async (host) => {

@@ -30,7 +30,7 @@ registerEnumType(BalancingPolicy, {
   valuesMap: {
     ROUND_ROBIN: { description: 'One after the other.' },
     LEAST_CONNECTIONS: { description: 'The one with the fewest open requests.' },
-    RANDOM: { description: 'Any, each as often as the others. What is done when nothing is given.' },
+    RANDOM: { description: 'Any. What is done when nothing is given.' },
     IP_HASH: { description: "The same one for the same client's address." },
     COOKIE: { description: 'The same one for the same client, by a cookie.' },
   },

@@ -33,7 +33,7 @@ export function renderCaddyConfig(
 
 /**
  * The proxy describes each request to its logger before it knows whether there will be anything to log: a twentieth of
- * Caddy's time. What cannot be reached is told by the server's own log; only answers that broke off in the middle are not.
+ * Caddy's time. Lost are its words about answers that broke off in the middle and failed changes of protocol.
  */
 const quiet = ['http.handlers.reverse_proxy']
 
