@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { cidrOf, overlap, type Cidr } from '../cidr.js'
+import { cidrOf, overlap, type Cidr } from '../reconcile/cidr.js'
 
 /** Every node's network is a /20 of the pool. */
 export const subnetPrefix = 20

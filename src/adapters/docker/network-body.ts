@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { NetworkCreateOptions, NetworkInspectInfo } from 'dockerode'
-import { cidrOf, overlap } from '../../cidr.js'
+import { cidrOf, overlap } from '../../reconcile/cidr.js'
 import { EngineFailure, type EngineNetwork } from './engine.js'
 
 /** Interface names have at most 15 characters; the name is fixed so that firewall rules and the resolver find it. */

@@ -39,11 +39,11 @@ export class ExecResolver {
     const { release, replica, node } = endpoint
     if (!this.agents.reaches(node))
       return refused({ field: null, message: `the agent of node ${node} is not connected`, code: 'NODE_AWAY' })
-    if (this.sessions.full(actor))
-      return refused({ field: null, message: 'end another command first', code: 'TOO_MANY_SESSIONS' })
     const { command, tty, user = null, workingDir = null } = args
     const order = { actor, resource: id, release, replica, nodeId: node, command, tty, user, workingDir }
-    const { session, token, expiresAt } = await this.sessions.create(order)
+    const made = await this.sessions.create(order)
+    if (!made) return refused({ field: null, message: 'end another command first', code: 'TOO_MANY_SESSIONS' })
+    const { session, token, expiresAt } = made
     const webSocketPath = `/exec/${session}`
     return { session: { id: session, release, replica, nodeId: node, webSocketPath, token, expiresAt }, userErrors: [] }
   }

@@ -39,23 +39,25 @@ export class ExecSessions {
     @Inject(API_OPTIONS) private readonly options: ApiOptions,
   ) {}
 
-  full({ tokenId }: Actor): boolean {
-    const orders = [...[...this.waiting.values()].map((w) => w.order), ...this.running.values()]
-    return orders.filter((o) => o.actor.tokenId === tokenId).length >= this.options.limits.execsPerToken
-  }
-
-  /** Written down before anything can run. */
-  async create(wanted: Omit<ExecOrder, 'session'>): Promise<{ session: string; token: string; expiresAt: Date }> {
+  /** Written down before anything can run: nobody has the token until then. Null when the caller has as many as one may have. */
+  async create(wanted: Omit<ExecOrder, 'session'>): Promise<{ session: string; token: string; expiresAt: Date } | null> {
+    if (this.isFull(wanted.actor)) return null
     const session = `exc_${randomBytes(12).toString('hex')}`
     const order = { ...wanted, session }
     const token = generateToken('evx')
     const { execAttachMs } = this.options.limits
-    const { actor: _, resource: _resource, ...what } = order
-    await this.write(order, 'ok', what)
     const timer = setTimeout(() => this.waiting.delete(session), execAttachMs)
     timer.unref()
+    // Before the first await, so that many at once are counted.
     this.waiting.set(session, { order, tokenHash: hashToken(token), timer })
+    const { actor: _, resource: _resource, ...what } = order
+    await this.write(order, 'ok', what)
     return { session, token, expiresAt: new Date(this.options.clock() + execAttachMs) }
+  }
+
+  private isFull({ tokenId }: Actor): boolean {
+    const orders = [...[...this.waiting.values()].map((w) => w.order), ...this.running.values()]
+    return orders.filter((o) => o.actor.tokenId === tokenId).length >= this.options.limits.execsPerToken
   }
 
   /** The order behind a token. A try with a wrong token uses it up, too. */
