@@ -79,7 +79,13 @@ describe('the Docker engine dies', () => {
     await app.untilSettled({ release: 2, replicas: 4 })
     console.log(`machine restart: up after ${upMs} ms, settled after ${Date.now() - startedAt} ms`)
     expect(await addresses()).toEqual(before)
+    // Not made anew: the engine's own stop is no end that anybody has to answer.
     expect((await live.containers({ kind: 'nginxdemo' })).map((c) => c.id)).toEqual(demo.map((c) => c.id))
+    const told = await live.graphql<{ nginxdemos: { nodes: { events: { nodes: { reason: string }[] } }[] } }>(
+      '{ nginxdemos(first: 1) { nodes { events(first: 40) { nodes { reason } } } } }',
+    )
+    const reasons = new Set(told.nginxdemos.nodes.flatMap((d) => d.events.nodes.map((e) => e.reason)))
+    expect([...reasons].filter((r) => !['Created', 'Starting', 'Running', 'DockerUnreachable'].includes(r))).toEqual([])
     expect((await fetch(live.demoUrl)).status).toBe(200)
   })
 

@@ -1,9 +1,16 @@
+import { Agent } from 'node:http'
 import Docker from 'dockerode'
 import { EngineFailure } from './engine.js'
 import { toEngineFailure, type EngineCall } from './engine-failures.js'
 
 /** We are written against this API; a newer engine is asked to speak it, an older one its own newest. */
 const newestApiVersion = '1.44'
+
+/**
+ * An engine that stops takes no new connections, and then stops its containers; but on connections that it has it goes on
+ * answering, with failures that make no sense. Whoever acts must not take those ends and those answers for the containers' own.
+ */
+const connectionPerCall = new Agent({ keepAlive: false })
 
 /** What `GET /version` tells, as far as it matters. */
 export interface EngineVersion {
@@ -68,7 +75,10 @@ export class DockerClient {
   }
 
   private open(version?: string): Docker {
-    return new Docker({ ...(this.socket ? { socketPath: this.socket } : {}), ...(version ? { version } : {}) })
+    const docker = new Docker({ ...(this.socket ? { socketPath: this.socket } : {}), ...(version ? { version } : {}) })
+    const modem = docker.modem as unknown as { protocol: string; agent?: Agent }
+    if (modem.protocol !== 'https') modem.agent = connectionPerCall
+    return docker
   }
 }
 
