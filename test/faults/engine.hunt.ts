@@ -18,7 +18,13 @@ describe('the Docker engine dies', () => {
     live = await LiveInstance.prepare(engine.host)
     await live.up()
     const project = await createProject(live, 'engine')
-    app = await LiveApplication.create(live, project, { name: 'web', image: testAppImage('1'), replicas: 2, drainSeconds: 3, stopGraceSeconds: 3 })
+    app = await LiveApplication.create(live, project, {
+      name: 'web',
+      image: testAppImage('1'),
+      replicas: 2,
+      drainSeconds: 3,
+      stopGraceSeconds: 3,
+    })
     await app.untilSettled({ release: 1, replicas: 2 })
     await app.serve()
   }, 240_000)
@@ -29,26 +35,31 @@ describe('the Docker engine dies', () => {
   }, 180_000)
 
   /** Which replica has which address. */
-  const addresses = async (): Promise<string[]> => (await app.containers()).map((c) => `${c.release}/${c.replica} ${c.address} ${c.state}`)
+  const addresses = async (): Promise<string[]> =>
+    (await app.containers()).map((c) => `${c.release}/${c.replica} ${c.address} ${c.state}`)
 
-  it('away for a while -> what runs serves on, Ready is Unknown, and there is never a second copy', { timeout: 120_000 }, async () => {
-    const before = await app.containers()
-    const load = app.load()
-    await until('load', () => load.soFar.sent > 50)
-    await engine.kill()
-    const told = await app.untilReady({ status: 'Unknown', reason: 'DockerUnreachable' })
-    expect(told.endpoints.map((e) => e.state)).toEqual(['ready', 'ready'])
-    await sleep(2_000)
-    const { lost, sent } = await load.stop()
-    console.log(`engine away: ${sent} requests, ${lost} lost`)
-    expect(lost).toBe(0)
+  it(
+    'away for a while -> what runs serves on, Ready is Unknown, and there is never a second copy',
+    { timeout: 120_000 },
+    async () => {
+      const before = await app.containers()
+      const load = app.load()
+      await until('load', () => load.soFar.sent > 50)
+      await engine.kill()
+      const told = await app.untilReady({ status: 'Unknown', reason: 'DockerUnreachable' })
+      expect(told.endpoints.map((e) => e.state)).toEqual(['ready', 'ready'])
+      await sleep(2_000)
+      const { lost, sent } = await load.stop()
+      console.log(`engine away: ${sent} requests, ${lost} lost`)
+      expect(lost).toBe(0)
 
-    const back = Date.now()
-    await engine.startAgain()
-    const settledMs = await app.untilSettled({ release: 1, replicas: 2 })
-    console.log(`engine back: answers after ${Date.now() - settledMs - back} ms, settled ${settledMs} ms later`)
-    expect((await app.containers()).map((c) => `${c.id} ${c.address}`)).toEqual(before.map((c) => `${c.id} ${c.address}`))
-  })
+      const back = Date.now()
+      await engine.startAgain()
+      const settledMs = await app.untilSettled({ release: 1, replicas: 2 })
+      console.log(`engine back: answers after ${Date.now() - settledMs - back} ms, settled ${settledMs} ms later`)
+      expect((await app.containers()).map((c) => `${c.id} ${c.address}`)).toEqual(before.map((c) => `${c.id} ${c.address}`))
+    },
+  )
 
   it('kill -9 in the middle of a roll-out -> converged, nothing left over', { timeout: 180_000 }, async () => {
     const load = app.load()
@@ -62,7 +73,9 @@ describe('the Docker engine dies', () => {
     await app.untilSettled({ release: 2, replicas: 2 })
     const settledMs = Date.now() - startedAt
     const { sent, lost } = await load.stop()
-    console.log(`kill -9 dockerd: settled ${settledMs} ms after its new start; ${sent} requests, ${beforeStart} lost while it was away, ${lost - beforeStart} after`)
+    console.log(
+      `kill -9 dockerd: settled ${settledMs} ms after its new start; ${sent} requests, ${beforeStart} lost while it was away, ${lost - beforeStart} after`,
+    )
     expect(beforeStart).toBe(0)
   })
 
@@ -89,38 +102,48 @@ describe('the Docker engine dies', () => {
     expect((await fetch(live.demoUrl)).status).toBe(200)
   })
 
-  it('the machine restarts, and nothing of Evenkeel comes back -> the containers serve, with their own addresses', { timeout: 240_000 }, async () => {
-    const before = await addresses()
-    // In the order of a shutdown (packaging/evenkeel.service): what is shown stays shown.
-    await live.stop()
-    await engine.stop()
-    await engine.startAgain()
-    await until('all replicas', async () => (await addresses()).join() === before.join(), 60_000)
-    const load = app.load()
-    await until('answers', () => load.soFar.sent > 50)
-    expect(await load.stop()).toMatchObject({ lost: 0, losses: [] })
-    expect(await app.resolve()).toEqual(before.map((line) => line.split(' ')[1]).sort())
-    await live.up()
-    await app.untilSettled({ release: 2, replicas: 4 })
-    expect(await addresses()).toEqual(before)
-  })
+  it(
+    'the machine restarts, and nothing of Evenkeel comes back -> the containers serve, with their own addresses',
+    { timeout: 240_000 },
+    async () => {
+      const before = await addresses()
+      // In the order of a shutdown (packaging/evenkeel.service): what is shown stays shown.
+      await live.stop()
+      await engine.stop()
+      await engine.startAgain()
+      await until('all replicas', async () => (await addresses()).join() === before.join(), 60_000)
+      const load = app.load()
+      await until('answers', () => load.soFar.sent > 50)
+      expect(await load.stop()).toMatchObject({ lost: 0, losses: [] })
+      expect(await app.resolve()).toEqual(before.map((line) => line.split(' ')[1]).sort())
+      await live.up()
+      await app.untilSettled({ release: 2, replicas: 4 })
+      expect(await addresses()).toEqual(before)
+    },
+  )
 
-  it('survive: the control plane is dead, the engine restarts -> five minutes without a failure', { timeout: 480_000 }, async () => {
-    await live.killAll()
-    await engine.stop()
-    await engine.startAgain()
-    const began = Date.now()
-    const before = app.load()
-    await until('an answer', () => Object.keys(before.soFar.versions).length > 0, 120_000)
-    const containersUpMs = Date.now() - began
-    await until('every container', async () => (await app.containers()).every((c) => c.state === 'running'))
-    await before.stop()
-    const load = app.load()
-    await sleep(300_000)
-    const { sent, lost, losses, slowestMs } = await load.stop()
-    console.log(`survive: answers ${containersUpMs} ms after the engine's start; then ${sent} requests in 5 min, failed_after_restart ${lost}, slowest ${slowestMs} ms`)
-    expect({ lost, losses }).toEqual({ lost: 0, losses: [] })
-    await live.up()
-    await app.untilReady({ status: 'True' })
-  })
+  it(
+    'survive: the control plane is dead, the engine restarts -> five minutes without a failure',
+    { timeout: 480_000 },
+    async () => {
+      await live.killAll()
+      await engine.stop()
+      await engine.startAgain()
+      const began = Date.now()
+      const before = app.load()
+      await until('an answer', () => Object.keys(before.soFar.versions).length > 0, 120_000)
+      const containersUpMs = Date.now() - began
+      await until('every container', async () => (await app.containers()).every((c) => c.state === 'running'))
+      await before.stop()
+      const load = app.load()
+      await sleep(300_000)
+      const { sent, lost, losses, slowestMs } = await load.stop()
+      console.log(
+        `survive: answers ${containersUpMs} ms after the engine's start; then ${sent} requests in 5 min, failed_after_restart ${lost}, slowest ${slowestMs} ms`,
+      )
+      expect({ lost, losses }).toEqual({ lost: 0, losses: [] })
+      await live.up()
+      await app.untilReady({ status: 'True' })
+    },
+  )
 })
