@@ -3,6 +3,7 @@ import type { ResourceView } from './controller.js'
 import { containerName, label } from './labels.js'
 import type { NodeObservation, ObservedContainer } from './observed.js'
 import { pullKey } from './pull-key.js'
+import { retireAction } from './retire-action.js'
 
 /** What a resource that is one container on one node wants there. */
 export interface OneContainer {
@@ -29,7 +30,7 @@ export function keepOne(one: OneContainer): Action[] {
   const current = currentOf(one)
   const retires = node.containers
     .filter((c) => c !== current)
-    .map((c) => retire(c.name, node.node, stopGraceSeconds))
+    .map((c) => retireAction({ name: c.name, node: node.node, graceSeconds: stopGraceSeconds, summary: `stop ${c.name}` }))
     .sort((a, b) => (a.key < b.key ? -1 : 1))
   if (wanted === null || current?.state === 'running' || current?.state === 'restarting') return retires
   // The old one serves on until its successor can be made.
@@ -84,19 +85,5 @@ function ensure(container: ContainerSpecGiven, node: string): Action {
     timeoutSeconds: 60,
     supersedable: false,
     summary: `start ${container.image}`,
-  }
-}
-
-function retire(name: string, node: string, graceSeconds: number): Action {
-  return {
-    key: `retire:${name}`,
-    verb: 'retireContainer',
-    args: { name, graceSeconds },
-    node,
-    queue: 'long',
-    container: name,
-    timeoutSeconds: graceSeconds + 60,
-    supersedable: false,
-    summary: `stop ${name}`,
   }
 }

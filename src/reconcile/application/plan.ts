@@ -4,6 +4,7 @@ import type { Plan, PlanInput } from '../controller.js'
 import { withTag } from '../name.js'
 import type { ObservedContainer } from '../observed.js'
 import { pullKey } from '../pull-key.js'
+import { retireAction } from '../retire-action.js'
 import { isProven, replicaContainer } from './container.js'
 import { conditionsOf } from './describe.js'
 import type { ApplicationDesired, ApplicationRecord, Release } from './desired.js'
@@ -289,18 +290,7 @@ function isRouted(world: World, { container }: Stray): boolean {
 }
 
 function retire({ input }: World, node: string, name: string, summary: string): Action {
-  const graceSeconds = stopGraceSecondsOf(input.desired.spec)
-  return {
-    key: `retire:${name}`,
-    verb: 'retireContainer',
-    args: { name, graceSeconds },
-    node,
-    queue: 'long',
-    container: name,
-    timeoutSeconds: graceSeconds + 60,
-    supersedable: false,
-    summary,
-  }
+  return retireAction({ name, node, graceSeconds: stopGraceSecondsOf(input.desired.spec), summary })
 }
 
 function requeueAfterMs(world: World): number | null {
