@@ -4,8 +4,7 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import { Channel } from './channel.js'
 import { agentFrameSchema, type AgentFrame, type ApiFrame } from './protocol.js'
 import { heartbeat, hello } from './testing/frames.js'
-
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+import { noLog } from './testing/no-log.js'
 
 /** The API's side, as far as the channel can see it. */
 class FakeApi {
@@ -68,7 +67,7 @@ describe('Channel', () => {
     channel = new Channel({
       apiUrl: `http://127.0.0.1:${port}`,
       token: 'secret',
-      log: quiet,
+      log: noLog,
       hello: async () => hello(),
       heartbeat: async () => heartbeat(),
       onWelcome: () => welcomes++,

@@ -4,8 +4,7 @@ import type { ContainerSummary } from '../adapters/docker/node-engine.js'
 import { label } from '../reconcile/labels.js'
 import { DriftSweep, type InventoryEntry } from './drift-sweep.js'
 import { ToldStates } from './told-states.js'
-
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+import { noLog } from './testing/no-log.js'
 
 describe('DriftSweep', () => {
   let now: number
@@ -45,7 +44,7 @@ describe('DriftSweep', () => {
       prober: { track: ({ id }) => known.add(id), knows: (id) => known.has(id), keepOnly: () => undefined },
       told,
       nudges: { nudge: ({ resource }) => nudged.push(resource) },
-      log: quiet,
+      log: noLog,
       published: () => published,
       sendInventory: (inventory) => inventories.push(inventory),
     })

@@ -29,9 +29,12 @@ export function serveExec(instance: string, engine: Pick<NodeEngine, 'inspect' |
 function run(exec: EngineExec, call: ServedCall, width: number): Promise<number | null> {
   const window = new ChunkWindow(width, call.signal)
   const send = (output: ExecOutput) => call.chunk(output)
+  const input = new InputInTurn(exec, send)
   call.onInput((value) => {
     const parsed = execInputSchema.safeParse(value)
-    if (parsed.success) feed(exec, parsed.data, window, send)
+    if (!parsed.success) return
+    if ('more' in parsed.data) window.more(parsed.data.more)
+    else input.take(parsed.data)
   })
   return exec.output(async (stream, bytes) => {
     for (let at = 0; at < bytes.length; at += chunkBytes) {
@@ -42,14 +45,31 @@ function run(exec: EngineExec, call: ServedCall, width: number): Promise<number 
   })
 }
 
-function feed(exec: EngineExec, input: ExecInput, window: ChunkWindow, send: (output: ExecOutput) => void): void {
-  if ('more' in input) window.more(input.more)
-  else if ('end' in input) exec.stdin.end()
-  // A process that has just ended has no size any more.
-  else if ('columns' in input) void exec.resize(input.columns, input.rows).catch(() => undefined)
-  else if (exec.stdin.writable) {
-    const bytes = Buffer.from(input.stdin, 'base64')
-    exec.stdin.write(bytes, () => send({ taken: bytes.length }))
+/**
+ * What a client sends reaches its command in the order in which it was sent. A new size is a call of its own to the engine,
+ * so what was typed after it waits for it: the command must not read it on a terminal of the old size.
+ */
+class InputInTurn {
+  private turn: Promise<void> = Promise.resolve()
+
+  constructor(
+    private readonly exec: EngineExec,
+    private readonly send: (output: ExecOutput) => void,
+  ) {}
+
+  take(input: Exclude<ExecInput, { more: number }>): void {
+    this.turn = this.turn.then(() => this.feed(input))
+  }
+
+  private async feed(input: Exclude<ExecInput, { more: number }>): Promise<void> {
+    const { stdin } = this.exec
+    if ('end' in input) stdin.end()
+    // A process that has just ended has no size any more.
+    else if ('columns' in input) await this.exec.resize(input.columns, input.rows).catch(() => undefined)
+    else if (stdin.writable) {
+      const bytes = Buffer.from(input.stdin, 'base64')
+      stdin.write(bytes, () => this.send({ taken: bytes.length }))
+    }
   }
 }
 

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Housekeeping } from './housekeeping.js'
 import { NodeConditions } from './node-conditions.js'
+import { noLog } from './testing/no-log.js'
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 const hour = 3_600_000
 
 describe('Housekeeping', () => {
@@ -28,7 +28,7 @@ describe('Housekeeping', () => {
       },
       clock: { now: () => now },
       conditions,
-      log: quiet,
+      log: noLog,
       diskUse: async () => ({ totalBytes: 100, freeBytes: 100 - used * 100, used }),
     })
   beforeEach(() => {

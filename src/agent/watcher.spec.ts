@@ -6,8 +6,8 @@ import { OwnEffects } from './own-effects.js'
 import type { Clock } from './ports.js'
 import { ToldStates } from './told-states.js'
 import { Watcher } from './watcher.js'
+import { noLog } from './testing/no-log.js'
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 const tick = () => new Promise((resolve) => setTimeout(resolve, 2))
 const debounced = () => new Promise((resolve) => setTimeout(resolve, 70))
 
@@ -68,7 +68,7 @@ describe('Watcher', () => {
       effects,
       told: new ToldStates(),
       nudges: new NudgeQueue((resources, why) => nudged.push(...resources.map((r) => `${r.resource}: ${why}`))),
-      log: quiet,
+      log: noLog,
       onSystemEvent: ({ action }) => system.push(action),
       onSubscribe: () => sweeps++,
     })

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type Docker from 'dockerode'
 import { generateSigningKey, signingKeyOf, signPayload, type SignedPayload } from '../../src/adapters/crypto/signing.js'
 import { Agent } from '../../src/agent/agent.js'
+import { noLog } from '../../src/agent/testing/no-log.js'
 import { containerSpecSchema, type ArgsGiven, type ContainerSpec, type ResultOf, type Verb } from '../../src/reconcile/action.js'
 import { containerName, label } from '../../src/reconcile/labels.js'
 import type { NodeObservation, Observation } from '../../src/reconcile/observed.js'
@@ -12,7 +13,6 @@ import { openDockerWorld, testApp, type DockerWorld } from './docker-world.js'
 
 const { privatePem, pinned } = generateSigningKey()
 const key = signingKeyOf(privatePem)
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 const never = new AbortController().signal
 
 export const node = 'node_test'
@@ -66,7 +66,7 @@ export async function openAgentWorld(options: AgentWorldOptions = {}): Promise<A
       stateDir,
       dockerSocket: own?.socket ?? null,
     }
-    const made = new Agent(config, quiet)
+    const made = new Agent(config, noLog)
     made.onNudges = (resources, why) => nudges.push(...resources.map(({ resource }) => ({ resource, why, at: Date.now() })))
     made.start()
     return made

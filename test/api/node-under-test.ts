@@ -6,13 +6,12 @@ import { serveExec } from '../../src/agent/exec-calls.js'
 import { serveLogs } from '../../src/agent/log-calls.js'
 import { serveCalls } from '../../src/agent/serve-calls.js'
 import { heartbeat, hello } from '../../src/agent/testing/frames.js'
+import { noLog } from '../../src/agent/testing/no-log.js'
 import { AgentsGateway } from '../../src/api/agents/agents.gateway.js'
 import { BUSYBOX_IMAGE } from '../../src/embedded/images/stand-ins.js'
 import { containerName, label } from '../../src/reconcile/labels.js'
 import { until } from '../agent/agent-world.js'
 import type { ApiUnderTest } from './api-under-test.js'
-
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** The local node's channel and what is served over it, on the real engine; without watchers, resolver and Temporal. */
 export class NodeUnderTest {
@@ -32,12 +31,12 @@ export class NodeUnderTest {
     const channel = new Channel({
       apiUrl: this.api.url,
       token: readAgentConfig(this.api.initialised.agentConfigFile).channelToken,
-      log: quiet,
+      log: noLog,
       hello: async () => hello(),
       heartbeat: async () => heartbeat(),
       onWelcome: () => undefined,
       onHeartbeatAnswer: () => undefined,
-      serve: serveCalls({ logs: serveLogs(this.instance, engine), exec: serveExec(this.instance, engine, quiet) }),
+      serve: serveCalls({ logs: serveLogs(this.instance, engine), exec: serveExec(this.instance, engine, noLog) }),
     })
     void channel.run(this.stopped.signal)
     await until(() => this.api.app.get(AgentsGateway).reaches(this.id))

@@ -19,6 +19,7 @@ import { Publisher } from '../../src/agent/publisher.js'
 import { ToldStates } from '../../src/agent/told-states.js'
 import { WatchSpan } from '../../src/agent/watch-span.js'
 import { Watcher } from '../../src/agent/watcher.js'
+import { noLog } from '../../src/agent/testing/no-log.js'
 import { secretKey, type ResultOf, type Verb } from '../../src/reconcile/action.js'
 import type { SignedAction } from '../../src/reconcile/loop.js'
 import type { Observation, ObserveRequest } from '../../src/reconcile/observed.js'
@@ -58,8 +59,6 @@ export interface SimAgentOptions {
   admitted(node: string, action: { resource: string; key: string; pass: number }): void
   trace(line: string): void
 }
-
-const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
 
 /** The real parts of an agent, put together over a simulated engine, clock and channel, in a process that can die. */
 export class SimAgent implements NodeWorker {
@@ -108,7 +107,7 @@ export class SimAgent implements NodeWorker {
         prober,
         told,
         nudges,
-        log: silent,
+        log: noLog,
         published: () => publisher.resources(),
         sendInventory: (inventory) => options.inventory(inventory),
       })
@@ -126,7 +125,7 @@ export class SimAgent implements NodeWorker {
         effects,
         told,
         nudges,
-        log: silent,
+        log: noLog,
         onSystemEvent: () => undefined,
         onSubscribe: () => void sweep.run(),
       })
