@@ -11,15 +11,15 @@ export class KeyedMutex {
     const mine = new Promise<void>((resolve) => (open = resolve))
     const tail = before.then(() => mine)
     this.tails.set(key, tail)
-    const release = () => {
-      open()
+    // Only when the line is empty: who left it has not made its holder leave.
+    void tail.then(() => {
       if (this.tails.get(key) === tail) this.tails.delete(key)
-    }
+    })
     try {
       await abortable(before, signal)
-      return release
+      return open
     } catch (error) {
-      release()
+      open()
       throw error
     }
   }

@@ -8,8 +8,8 @@ import type { LogChunk } from './protocol.js'
 const at = '2026-01-01T00:00:00.000000000Z'
 const line = (text: string): LogLine => ({ stream: 'stdout', at, text })
 
-/** An engine whose one container writes `batches`, each when the one before was taken. */
-function serve(batches: LogLine[][], window: number, instance = 'e1') {
+/** An engine whose one container writes `batches`, each when the one before was taken, and ends `lastsMs` later. */
+function serve(batches: LogLine[][], window: number, { instance = 'e1', lastsMs = 0 } = {}) {
   let read = 0
   let input: (value: unknown) => void = () => undefined
   const chunks: LogChunk[] = []
@@ -22,6 +22,7 @@ function serve(batches: LogLine[][], window: number, instance = 'e1') {
         await onLines(batch)
         read++
       }
+      if (lastsMs > 0) await sleep(lastsMs)
     },
   }
   const params = { resource: 'app_a', release: 1, replica: 0, follow: true, tail: null, since: null, streams: ['stdout'], window }
@@ -65,6 +66,17 @@ describe('serveLogs', () => {
     expect(chunks.length).toBe(50)
   })
 
+  it('it ends while its last lines wait for room -> they come before the end', async () => {
+    const { chunks, done, more } = serve([Array.from({ length: 256 }, () => line('x')), [line('last words')]], 1, { lastsMs: 60 })
+    let ended = false
+    void done.then(() => (ended = true))
+    await sleep(120)
+    expect([chunks.length, ended]).toEqual([1, false])
+    more(1)
+    await done
+    expect(chunks[1]?.map(([, , text]) => text)).toEqual(['last words'])
+  })
+
   it('few lines at a time for a reader that does not read -> nothing piles up either', async () => {
     const batches = Array.from({ length: 50 }, () => [line('x')])
     const { read, stop } = serve(
@@ -77,7 +89,7 @@ describe('serveLogs', () => {
   })
 
   it('a container of another instance -> refused', async () => {
-    await expect(serve([], 1, 'e2').done).rejects.toMatchObject({ reason: 'NotFound' })
+    await expect(serve([], 1, { instance: 'e2' }).done).rejects.toMatchObject({ reason: 'NotFound' })
   })
 })
 

@@ -51,10 +51,10 @@ class LogChunks {
     await this.room
   }
 
-  /** A chunk is taken off before it waits for room, so that chunks leave in their order. */
+  /** A chunk is taken off before it waits for room, so that chunks leave in their order. Resolves when all have left. */
   async flush(): Promise<void> {
     this.stopTimer()
-    if (this.lines.length === 0) return
+    if (this.lines.length === 0) return this.room
     const chunk = this.lines
     this.lines = []
     this.bytes = 0

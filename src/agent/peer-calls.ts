@@ -76,14 +76,14 @@ export class PeerCalls {
     if (frame.type === 'chunk') this.hear(frame.id, frame.value)
     else if (frame.type === 'call') void this.answer(frame.id, frame.method, frame.params)
     else if (frame.type === 'input') this.incoming.get(frame.id)?.take(frame.value)
-    else if (frame.type === 'cancel') this.incoming.get(frame.id)?.controller.abort()
+    else if (frame.type === 'cancel') this.incoming.get(frame.id)?.end('the call was cancelled')
     else this.settle(frame)
   }
 
   broken(why: string): void {
     for (const { reject } of this.outgoing.values()) reject(new CallFailure(this.unreachable, why))
     this.outgoing.clear()
-    for (const { controller } of this.incoming.values()) controller.abort()
+    for (const incoming of this.incoming.values()) incoming.end(why)
     this.incoming.clear()
   }
 
@@ -117,6 +117,8 @@ export class PeerCalls {
     this.incoming.set(id, incoming)
     try {
       const value = await this.serve(method, params, incoming)
+      // What was served broke off then: its end must not look like the end of all.
+      incoming.signal.throwIfAborted()
       this.write({ type: 'end', id, ...(value === undefined ? {} : { value }) })
     } catch (error) {
       const { reason, message } = error as Error & { reason?: string }
@@ -128,7 +130,7 @@ export class PeerCalls {
 }
 
 class Incoming implements ServedCall {
-  readonly controller = new AbortController()
+  private readonly controller = new AbortController()
   readonly signal = this.controller.signal
   private early: unknown[] = []
   private listener: ((value: unknown) => void) | null = null
@@ -136,7 +138,7 @@ class Incoming implements ServedCall {
   constructor(private readonly write: (value: unknown) => boolean) {}
 
   readonly chunk = (value: unknown): void => {
-    if (!this.signal.aborted && !this.write(value)) this.controller.abort()
+    if (!this.signal.aborted && !this.write(value)) this.end('its reader is too slow')
   }
 
   readonly onInput = (listener: (value: unknown) => void): void => {
@@ -144,8 +146,12 @@ class Incoming implements ServedCall {
     for (const value of this.early.splice(0)) listener(value)
   }
 
+  end(why: string): void {
+    this.controller.abort(new CallFailure('CutOff', why))
+  }
+
   take(value: unknown): void {
     if (this.listener) this.listener(value)
-    else if (this.early.push(value) > earlyInputMost) this.controller.abort()
+    else if (this.early.push(value) > earlyInputMost) this.end('too much was sent before it began')
   }
 }

@@ -93,8 +93,8 @@ class Follower implements AsyncIterableIterator<Told> {
 }
 
 /**
- * Each item of `source` as none, one or many. No generator: returning it must end a source that waits for a change
- * which may never come.
+ * Each item of `source` as none, one or many, behind the `first` ones. No generator: returning it must end a source that
+ * waits for a change which may never come. A reading that fails ends the source: nobody returns an iterator that failed.
  */
 export function expanded<In, Out>(
   source: AsyncIterableIterator<In>,
@@ -109,7 +109,7 @@ export function expanded<In, Out>(
         if (item !== undefined) return { done: false, value: item }
         const read = await source.next()
         if (read.done) return { done: true, value: undefined }
-        ready.push(...(await expand(read.value)))
+        ready.push(...(await orEnd(source, expand(read.value))))
       }
     },
     async return() {
@@ -119,5 +119,15 @@ export function expanded<In, Out>(
     [Symbol.asyncIterator]() {
       return this
     },
+  }
+}
+
+/** What is read for the reader of `source`; if it cannot be read, `source` ends with it. */
+export async function orEnd<T>(source: AsyncIterableIterator<unknown>, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    await source.return?.()
+    throw error
   }
 }

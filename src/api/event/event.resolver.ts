@@ -1,7 +1,7 @@
 import { Inject } from '@nestjs/common'
 import { Args, ID, Query, ResolveField, Resolver, Subscription } from '@nestjs/graphql'
 import { EventRepository, type EventFilter, type EventRow } from '../../persistence/event.repository.js'
-import { ChangeFeed, expanded, type Told } from '../change/change-feed.service.js'
+import { ChangeFeed, expanded, orEnd, type Told } from '../change/change-feed.service.js'
 import { PageArgs, pageSize, toConnection } from '../graphql/connection.js'
 import { decodeCursor, numberCursor } from '../graphql/cursor.js'
 import { Event, EventConnection } from './event.model.js'
@@ -51,8 +51,8 @@ export class EventResolver {
     const filter = { projectId: projectId ?? undefined, resourceId: resourceId ?? undefined }
     const cursor = decodeCursor(numberCursor, after)
     const followed = this.changes.follow()
-    const reader = new EventReader(this.repository, filter, cursor ?? (await this.repository.newestId()))
-    const first = cursor === null ? [] : await reader.missed(0n)
+    const reader = new EventReader(this.repository, filter, cursor ?? (await orEnd(followed, this.repository.newestId())))
+    const first = cursor === null ? [] : await orEnd(followed, reader.missed(0n))
     return expanded(followed, (told) => reader.read(told), first)
   }
 

@@ -25,6 +25,8 @@ export class ExecGateway implements OnApplicationBootstrap, BeforeApplicationShu
     handleProtocols: (protocols) => (protocols.has(execProtocol) ? execProtocol : false),
   })
   private readonly connections = new Set<ExecConnection>()
+  /** Ends that are being audited. */
+  private readonly ending = new Set<Promise<void>>()
 
   constructor(
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
@@ -42,9 +44,10 @@ export class ExecGateway implements OnApplicationBootstrap, BeforeApplicationShu
     })
   }
 
-  beforeApplicationShutdown(): void {
+  async beforeApplicationShutdown(): Promise<void> {
     for (const connection of this.connections) connection.end(null, 'the API is shutting down')
     this.sockets.close()
+    await Promise.all(this.ending)
   }
 
   /** The token is a subprotocol, because a browser can set nothing else and an address is written into logs. */
@@ -54,11 +57,21 @@ export class ExecGateway implements OnApplicationBootstrap, BeforeApplicationShu
     if (session === undefined || protocol !== execProtocol) return refuseUpgrade(socket, 404, 'Not Found')
     const order = this.sessions.take(session, token ?? '')
     if (!order) return refuseUpgrade(socket, 401, 'Unauthorized')
-    if (!(await this.allowed(order))) {
-      await this.sessions.ended(order, null, 'the token is revoked or expired', 0)
-      return refuseUpgrade(socket, 401, 'Unauthorized')
+    let [opened, why] = [false, 'its client did not attach']
+    try {
+      if (await this.allowed(order))
+        // Calls back at once or, for a client that has gone or shakes hands wrongly, never.
+        this.sockets.handleUpgrade(request, socket, head, (webSocket) => {
+          opened = true
+          this.open(order, webSocket)
+        })
+      else {
+        why = 'the token is revoked or expired'
+        refuseUpgrade(socket, 401, 'Unauthorized')
+      }
+    } finally {
+      if (!opened) await this.ended(order, null, why, 0)
     }
-    this.sockets.handleUpgrade(request, socket, head, (webSocket) => this.open(order, webSocket))
   }
 
   private open(order: ExecOrder, socket: WebSocket): void {
@@ -69,16 +82,24 @@ export class ExecGateway implements OnApplicationBootstrap, BeforeApplicationShu
       limits: this.options.limits,
       start: (onChunk) => this.agents.call(order.nodeId, 'exec', params, onChunk),
       allowed: () => this.allowed(order),
-      ended: async (exitCode, reason) => {
+      ended: (exitCode, reason) => {
         queueMicrotask(() => this.connections.delete(connection))
-        await this.sessions
-          .ended(order, exitCode, reason, Date.now() - began)
-          .catch((error: unknown) =>
-            this.options.log.error({ err: error, session: order.session }, 'the end of a command was not audited'),
-          )
+        return this.ended(order, exitCode, reason, Date.now() - began)
       },
     })
     this.connections.add(connection)
+  }
+
+  /** Resolves when it is audited, or cannot be. */
+  private ended(order: ExecOrder, exitCode: number | null, reason: string, durationMs: number): Promise<void> {
+    const told = this.sessions
+      .ended(order, exitCode, reason, durationMs)
+      .catch((error: unknown) =>
+        this.options.log.error({ err: error, session: order.session }, 'the end of a command was not audited'),
+      )
+      .finally(() => this.ending.delete(told))
+    this.ending.add(told)
+    return told
   }
 
   private async allowed({ actor }: ExecOrder): Promise<boolean> {

@@ -100,7 +100,8 @@ export class SubscriptionGateway implements OnApplicationBootstrap, BeforeApplic
     const actor = await this.authenticator
       .authenticate(extra.authorization, extra.request.socket.remoteAddress ?? '')
       .catch(() => null)
-    if (!actor) return false // closes with 4403
+    // Who has gone meanwhile has been cleared up after already. False closes with 4403.
+    if (!actor || extra.socket.readyState !== extra.socket.OPEN) return false
     extra.actor = actor
     extra.recheck = setInterval(() => void this.recheck(extra), recheckMs)
     extra.recheck.unref()

@@ -7,7 +7,7 @@ import { ResourceRepository, type ChangeResult, type ResourceRow } from '../../p
 import { isReconciledKind } from '../../reconcile/kind.js'
 import { isPlainText, plainTextRule } from '../../reconcile/name.js'
 import { API_OPTIONS, type ApiOptions } from '../api.options.js'
-import { ChangeFeed, expanded, type Told } from '../change/change-feed.service.js'
+import { ChangeFeed, expanded, orEnd, type Told } from '../change/change-feed.service.js'
 import type { GraphqlContext } from '../graphql/context.js'
 import { invalidErrors } from '../graphql/user-error.js'
 import { writeContext } from '../graphql/write-context.js'
@@ -144,7 +144,7 @@ export class ResourceResolver {
     const filter: Filter = { ids: ids ? new Set(ids) : null, projectId: projectId ?? null }
     // Followed first, then read: what changes in between comes twice rather than never.
     const followed = this.changes.follow()
-    const first = ids ? await this.read(ids, filter) : []
+    const first = ids ? await orEnd(followed, this.read(ids, filter)) : []
     return expanded(followed, (told) => this.changed(told, filter), first)
   }
 
