@@ -58,12 +58,14 @@ describe('Channel', () => {
   let channel: Channel
   let stop: AbortController
   let welcomes: number
+  let answers: number
 
   beforeEach(async () => {
     api = new FakeApi()
     port = await api.listen()
     stop = new AbortController()
     welcomes = 0
+    answers = 0
     channel = new Channel({
       apiUrl: `http://127.0.0.1:${port}`,
       token: 'secret',
@@ -71,7 +73,7 @@ describe('Channel', () => {
       hello: async () => hello(),
       heartbeat: async () => heartbeat(),
       onWelcome: () => welcomes++,
-      onHeartbeatAnswer: () => undefined,
+      onHeartbeatAnswer: () => answers++,
       serve: async (method, params, { chunk, onInput, signal }) => {
         if (method === 'fail') throw Object.assign(new Error('no'), { reason: 'NotFound' })
         if (method === 'forever') return new Promise((resolve) => signal.addEventListener('abort', () => resolve('cancelled')))
@@ -127,6 +129,25 @@ describe('Channel', () => {
     expect(nudged().sort()).toEqual(['meanwhile', 'told'])
   })
 
+  it('a heartbeat is answered -> what was told before it was taken, and is not told again', async () => {
+    api.welcome()
+    await until(() => channel.connected)
+    nudge('taken')
+    await until(() => nudged().length === 1)
+    api.send({ type: 'heartbeatAnswer', sentAt: Date.now() + 1, now: Date.now(), keepImages: [] })
+    await until(() => answers === 1)
+    nudge('not taken')
+    await until(() => nudged().length === 2)
+    await api.close()
+    await until(() => !channel.connected)
+    api.frames = []
+    await api.listen(port)
+    await until(() => api.of('hello').length === 1)
+    api.welcome()
+    await until(() => nudged().length === 1)
+    expect(nudged()).toEqual(['not taken'])
+  })
+
   it('a call from the API -> chunks and an end; one that fails -> its reason', async () => {
     api.welcome()
     api.send({ type: 'call', id: '1', method: 'logs', params: { a: 1 } })
@@ -141,8 +162,8 @@ describe('Channel', () => {
     api.welcome()
     api.send({ type: 'call', id: '1', method: 'forever', params: null })
     api.send({ type: 'cancel', id: '1' })
-    await until(() => api.of('end').length === 1)
-    expect(api.of('end')[0]?.value).toBe('cancelled')
+    await until(() => api.of('error').length === 1)
+    expect(api.of('error')[0]).toMatchObject({ id: '1', reason: 'CutOff' })
   })
 
   it('input of its caller, also before the method listens -> comes in its order', async () => {

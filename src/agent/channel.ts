@@ -45,7 +45,7 @@ export interface ChannelOptions {
 export class Channel {
   private socket: WebSocket | null = null
   private readonly calls: PeerCalls
-  /** Waiting ones, and those sent so lately that a connection which has died unnoticed may have swallowed them. */
+  /** Those that the API may not have taken: it answers no heartbeat before it has taken the nudges that came before it. */
   private readonly nudges = new Map<string, { resource: ResourceRef; why: string; sentAt: number | null }>()
   private waitingInventory: Inventory | null = null
   private welcomed = false
@@ -124,7 +124,7 @@ export class Channel {
         this.calls.broken('the channel to the API was closed')
         const { welcomed } = this
         this.welcomed = false
-        this.putBackNudges()
+        for (const nudge of this.nudges.values()) nudge.sentAt = null
         resolve({ why, welcomed })
       })
     })
@@ -138,7 +138,6 @@ export class Channel {
 
   private beat(socket: WebSocket): void {
     if (Date.now() - this.lastHeardAt > silentMs) return socket.terminate()
-    this.forgetNudges()
     this.heartbeatNow()
   }
 
@@ -149,7 +148,7 @@ export class Channel {
       return this.options.log.warn({ error: parsed.error.message }, 'the API sent a frame that this agent does not know')
     const frame = parsed.data
     if (frame.type === 'welcome') this.onWelcome(frame)
-    else if (frame.type === 'heartbeatAnswer') this.options.onHeartbeatAnswer(frame)
+    else if (frame.type === 'heartbeatAnswer') this.onHeartbeatAnswer(frame)
     else this.calls.take(frame)
   }
 
@@ -158,6 +157,11 @@ export class Channel {
     this.options.onWelcome(welcome, this.helloAt)
     this.heartbeatNow()
     this.sendWaiting()
+  }
+
+  private onHeartbeatAnswer(answer: HeartbeatAnswer): void {
+    for (const [key, { sentAt }] of this.nudges) if (sentAt !== null && sentAt < answer.sentAt) this.nudges.delete(key)
+    this.options.onHeartbeatAnswer(answer)
   }
 
   private sendWaiting(): void {
@@ -169,16 +173,6 @@ export class Channel {
     for (const [why, resources] of byWhy) this.write({ type: 'nudges', resources, why })
     if (this.waitingInventory) this.write(this.waitingInventory)
     this.waitingInventory = null
-  }
-
-  private putBackNudges(): void {
-    this.forgetNudges()
-    for (const nudge of this.nudges.values()) nudge.sentAt = null
-  }
-
-  private forgetNudges(): void {
-    const oldest = Date.now() - silentMs
-    for (const [key, { sentAt }] of this.nudges) if (sentAt !== null && sentAt < oldest) this.nudges.delete(key)
   }
 
   /** False when there is no connection, or when a stream outruns it. */

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { hashToken } from '../../src/adapters/crypto/token.js'
 import { readAgentConfig } from '../../src/agent/config.js'
 import { heartbeatStaleMs } from '../../src/agent/protocol.js'
 import { heartbeat, hello } from '../../src/agent/testing/frames.js'
 import { AgentsGateway } from '../../src/api/agents/agents.gateway.js'
+import { Nudger } from '../../src/api/nudge/nudger.service.js'
 import { NodeRepository } from '../../src/persistence/node.repository.js'
+import { ResourceRepository } from '../../src/persistence/resource.repository.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 import { FakeAgent } from './fake-agent.js'
 
@@ -42,6 +44,7 @@ async function createApplication(name: string): Promise<string> {
       input: { projectId, name, image: `${name}:1` },
     },
   )
+  await api.app.get(Nudger).settled()
   return data.applicationCreate.application.id as string
 }
 
@@ -56,7 +59,7 @@ afterAll(async () => {
   await api?.stop()
 })
 beforeEach(async () => {
-  await sleep(20)
+  await api.app.get(Nudger).settled()
   api.nudges.nudged.length = 0
   api.time.now = null
 })
@@ -239,7 +242,6 @@ describe('heartbeat', () => {
 describe('nudges', () => {
   it('known resources -> nudged with project and name; unknown ids -> left alone', async () => {
     const id = await createApplication('nudged')
-    await sleep(50)
     api.nudges.nudged.length = 0
     const { agent } = await connect((await addNode('nudger')).token)
     const ref = (resource: string) => ({ kind: 'application', resource })
@@ -249,7 +251,6 @@ describe('nudges', () => {
 
   it('Temporal away -> the session lives on, and the sweep is told to look', async () => {
     const id = await createApplication('unreached')
-    await sleep(50)
     await api.db.resource.update({ where: { id }, data: { nextPassDueAt: new Date('2100-01-01') } })
     api.nudges.failing = true
     const { agent } = await connect((await addNode('patient')).token)
@@ -259,6 +260,33 @@ describe('nudges', () => {
     const dueAt = async () => (await api.db.resource.findUniqueOrThrow({ where: { id } })).nextPassDueAt?.getFullYear()
     await expect.poll(dueAt).not.toBe(2100)
     api.nudges.failing = false
+  })
+
+  it('the database away for a moment -> taken when it is back, and nothing is answered before', async () => {
+    const id = await createApplication('insisted')
+    const { agent } = await connect((await addNode('insistent')).token)
+    const asked = vi.spyOn(api.app.get(ResourceRepository), 'addressesOf').mockRejectedValueOnce(new Error('away'))
+    const nudged = () => api.nudges.nudged.map((n) => n.id)
+    api.nudges.nudged.length = 0
+    agent.send({ type: 'nudges', why: 'event', resources: [{ kind: 'application', resource: id }] })
+    agent.send(heartbeat())
+    await agent.next('heartbeatAnswer')
+    expect(asked.mock.calls.length).toBeGreaterThan(1)
+    await expect.poll(nudged).toEqual([id])
+    asked.mockRestore()
+  })
+
+  it('Temporal and the database away -> nudged when either is back', async () => {
+    const id = await createApplication('remembered')
+    const { agent } = await connect((await addNode('keeping')).token)
+    api.nudges.nudged.length = 0
+    api.nudges.failing = true
+    const marked = vi.spyOn(api.app.get(ResourceRepository), 'lookSoon').mockRejectedValue(new Error('away'))
+    agent.send({ type: 'nudges', why: 'event', resources: [{ kind: 'application', resource: id }] })
+    await expect.poll(() => marked.mock.calls.length).toBeGreaterThan(0)
+    api.nudges.failing = false
+    await expect.poll(() => api.nudges.nudged.map((n) => n.id)).toEqual([id])
+    marked.mockRestore()
   })
 })
 
@@ -300,11 +328,24 @@ describe('inventory', () => {
   })
 
   it('something of an application on a node where it does not look -> it looks there, and is nudged once', async () => {
-    const [left, looking, replica] = [await createApplication('left'), await createApplication('looking'), await createApplication('replica')]
+    const [left, looking, replica] = [
+      await createApplication('left'),
+      await createApplication('looking'),
+      await createApplication('replica'),
+    ]
     const { id: node, token } = await addNode('left-behind')
     await api.db.resource.update({ where: { id: looking }, data: { publishedOn: [node] } })
     await api.db.endpoint.create({
-      data: { resourceId: replica, release: 1, replica: 0, node, address: '10.1.1.1', state: 'ready', stateAt: new Date(), createdAt: new Date() },
+      data: {
+        resourceId: replica,
+        release: 1,
+        replica: 0,
+        node,
+        address: '10.1.1.1',
+        state: 'ready',
+        stateAt: new Date(),
+        createdAt: new Date(),
+      },
     })
     const { agent } = await connect(token)
     const before = api.nudges.nudged.length

@@ -1,6 +1,12 @@
 import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
+import { DockerodeEngine } from '../../src/adapters/docker/dockerode-engine.js'
+import type { ExecSpec } from '../../src/adapters/docker/node-engine.js'
+import { serveExec } from '../../src/agent/exec-calls.js'
+import { noLog } from '../../src/agent/testing/no-log.js'
 import { defaultLimits } from '../../src/api/limits/limits.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 import { NodeUnderTest } from './node-under-test.js'
@@ -158,6 +164,22 @@ describe('applicationExec', () => {
     expect((await processes()).length).toBe(1)
   })
 
+  it('its client goes while the engine still starts it -> it does not run on by itself', async () => {
+    const engine = new DockerodeEngine()
+    const gone = new AbortController()
+    const opened = async (container: string, spec: ExecSpec) => {
+      const exec = await engine.openExec(container, spec)
+      gone.abort()
+      return exec
+    }
+    const serve = serveExec(node.instance, { inspect: (name) => engine.inspect(name), openExec: opened }, noLog)
+    const params = { resource: id, release: 1, replica: 0, command: ['sleep', '4444'], tty: false, user: null, workingDir: null }
+    await serve('exec', { ...params, window: 1 }, { chunk: () => undefined, onInput: () => undefined, signal: gone.signal })
+    // By then one that nobody ended would run.
+    await sleep(1_000)
+    expect((await processes()).filter((p) => p.includes('4444'))).toEqual([])
+  })
+
   it('the channel to its node breaks -> told, and its processes end', async () => {
     const attached = await run(['sleep', '1111'])
     await expect.poll(async () => (await processes()).filter((p) => p.includes('1111')).length).toBe(1)
@@ -224,6 +246,24 @@ describe('applicationExec', () => {
     const { data } = await api.graphql(`mutation { tokenCreate(input: { name: "w", abilities: [WRITE] }) { secret } }`)
     expect((await ask(['true'], {}, data.tokenCreate.secret)).errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }])
     expect((await audited()).at(-1)).toMatchObject({ outcome: 'refused: FORBIDDEN', resourceId: id })
+  })
+
+  it('clients that shake hands wrongly -> audited, and their commands count no longer', async () => {
+    const { data } = await api.graphql(`mutation { tokenCreate(input: { name: "clumsy", abilities: [ADMIN] }) { secret } }`)
+    for (let n = 0; n < 4; n++) {
+      const { session, userErrors } = await ask(['true'], {}, data.tokenCreate.secret)
+      expect(userErrors).toEqual([])
+      const protocol = `evenkeel.exec.v1, ${session?.token}`
+      const headers = {
+        connection: 'upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '7',
+        'sec-websocket-protocol': protocol,
+      }
+      const [response] = await once(get(`${api.url}${session?.webSocketPath}`, { headers }), 'response')
+      expect((response as IncomingMessage).statusCode).toBe(400)
+      await expect.poll(async () => (await audited()).at(-1)?.outcome).toMatch(/^ended: its client did not attach/)
+    }
   })
 
   it('more than a token may have -> refused', async () => {

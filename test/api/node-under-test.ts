@@ -17,7 +17,7 @@ import type { ApiUnderTest } from './api-under-test.js'
 export class NodeUnderTest {
   readonly docker = new Docker()
   readonly id: string
-  private readonly instance: string
+  readonly instance: string
   private stopped: AbortController | null = null
 
   constructor(private readonly api: ApiUnderTest) {

@@ -1,9 +1,14 @@
 import type Docker from 'dockerode'
 import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { DockerClient } from './docker-client.js'
+import type { EngineFailure } from './engine.js'
 import type { EngineExec } from './node-engine.js'
 
 const callMs = 10_000
+/** How long a command may take to start, and how often it is looked whether it has. */
+const startWithinMs = 60_000
+const pollMs = 50
 const headerBytes = 8
 
 type OnBytes = (stream: 'stdout' | 'stderr', bytes: Buffer) => void | Promise<void>
@@ -38,9 +43,16 @@ export class DockerExec implements EngineExec {
     await this.client.call('change', callMs, () => this.exec.resize({ w: columns, h: rows }))
   }
 
+  /** The engine hands out the connection before it starts the command, so one that has no process may be about to. */
   async pid(): Promise<number | null> {
-    const { Running, Pid } = await this.inspect()
-    return Running && Pid > 0 ? Pid : null
+    const until = Date.now() + startWithinMs
+    for (;;) {
+      const seen = await this.inspectIfItAnswers()
+      if (seen?.Running && seen.Pid > 0) return seen.Pid
+      const ended = seen === null || (seen !== undefined && seen.ExitCode !== null)
+      if (ended || Date.now() > until) return null
+      await sleep(pollMs)
+    }
   }
 
   detach(): void {
@@ -49,6 +61,15 @@ export class DockerExec implements EngineExec {
 
   private async exitCode(): Promise<number | null> {
     return (await this.inspect()).ExitCode
+  }
+
+  /** null: there is no such command any more; undefined: the engine has no answer now. */
+  private async inspectIfItAnswers(): Promise<Docker.ExecInspectInfo | null | undefined> {
+    try {
+      return await this.inspect()
+    } catch (error) {
+      return (error as EngineFailure).reason === 'NotFound' ? null : undefined
+    }
   }
 
   private inspect(): Promise<Docker.ExecInspectInfo> {

@@ -64,7 +64,7 @@ export interface EngineExec {
   /** Resolves when its output has ended: with the exit code, or null when the engine does not know it. */
   output(onBytes: (stream: 'stdout' | 'stderr', bytes: Buffer) => void | Promise<void>): Promise<number | null>
   resize(columns: number, rows: number): Promise<void>
-  /** Process id in the engine's own process namespace; null when it does not run. */
+  /** Process id in the engine's own process namespace, waited for while the command starts; null when it has ended. */
   pid(): Promise<number | null>
   /** Lets go of its streams. The engine has no way to end the process. */
   detach(): void

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { WebSocket } from 'ws'
 import { PeerCalls, type OutgoingCall } from '../../agent/peer-calls.js'
@@ -22,6 +23,8 @@ export interface Refusal {
 
 /** WebSocket close codes of the channel, from the range that is free for applications. */
 export const closeCode = { refused: 4409, replaced: 4408, badFrame: 4400, shuttingDown: 1001 } as const
+/** Between two tries to take an agent's news, while the database is away. */
+const againMs = 500
 /** A close reason holds at most 123 bytes. */
 const reasonBytesMost = 120
 
@@ -106,13 +109,29 @@ export class AgentSession {
       case 'heartbeat':
         return void this.send(await this.handlers.heartbeat(frame))
       case 'nudges':
-        return this.handlers.nudges(frame)
+        return this.insist(() => this.handlers.nudges(frame))
       case 'inventory':
         return this.handlers.inventory(frame)
       case 'call':
         return this.serve(frame)
       default:
         return // of a call from before its hello
+    }
+  }
+
+  /**
+   * What is not taken is missed for as long as a resource rests. Nothing that came after it is answered before it, so that the
+   * agent keeps what was not taken, and says it again over its next channel.
+   */
+  private async insist(take: () => Promise<void>): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await take()
+      } catch (error) {
+        if (this.socket.readyState !== this.socket.OPEN) throw error
+        if (tries === 1) this.log.warn({ err: error, node: this.node.id }, "an agent's news could not be taken; tried again")
+      }
+      await sleep(againMs)
     }
   }
 

@@ -8,16 +8,23 @@ import type { GraphqlContext } from '../graphql/context.js'
 const logEveryMs = 60_000
 /** Nudges at one time when many resources are nudged. */
 const atOnceMost = 16
+/** Until what neither Temporal nor the database took is tried again. */
+const againMs = 1_000
 
 /**
  * Nudges after a commit, or because an agent saw something. Nobody waits for them and none fails anything: what is not
- * reached is marked, and the sweep finds it. No row would tell it of what an agent saw.
+ * reached is marked, and the sweep finds it. No row would tell it of what an agent saw. What cannot be marked either is kept
+ * here and tried again.
  */
 @Injectable()
 export class Nudger implements OnApplicationShutdown {
   private readonly running = new Set<Promise<void>>()
   private loggedAt = -Infinity
   private failedSince = 0
+  /** What neither Temporal nor the database took, by id: nudged again. */
+  private readonly kept = new Map<string, DueResource>()
+  private again: NodeJS.Timeout | undefined
+  private stopped = false
 
   constructor(
     @Inject(API_OPTIONS) private readonly options: ApiOptions,
@@ -57,6 +64,8 @@ export class Nudger implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
+    this.stopped = true
+    clearTimeout(this.again)
     await this.settled()
   }
 
@@ -65,7 +74,7 @@ export class Nudger implements OnApplicationShutdown {
       await this.options.nudges.nudge(resource)
     } catch (error) {
       const now = this.options.clock()
-      await this.resources.lookSoon(resource.id, new Date(now)).catch(() => undefined)
+      await this.resources.lookSoon(resource.id, new Date(now)).catch(() => this.keep(resource))
       this.failedSince++
       if (now - this.loggedAt < logEveryMs) return
       this.options.log.warn(
@@ -75,5 +84,17 @@ export class Nudger implements OnApplicationShutdown {
       this.loggedAt = now
       this.failedSince = 0
     }
+  }
+
+  /** Nothing else knows of it while the database is away as well. */
+  private keep(resource: DueResource): void {
+    this.kept.set(resource.id, resource)
+    if (this.stopped) return
+    this.again ??= setTimeout(() => {
+      this.again = undefined
+      const resources = [...this.kept.values()]
+      this.kept.clear()
+      this.allSoon(resources)
+    }, againMs).unref()
   }
 }
