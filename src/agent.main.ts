@@ -1,9 +1,9 @@
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NativeConnection, Worker } from '@temporalio/worker'
 import { createNodeActivities, type NodeActivities } from '../activities/node.activities.js'
 import { Agent } from './agent/agent.js'
 import { readAgentConfig, type AgentConfig } from './agent/config.js'
+import { holdName } from './hold-name.js'
 import { createLogger } from './log.js'
 import { nodeQueue } from './reconcile/kind.js'
 import { readSettings } from './settings.js'
@@ -91,17 +91,8 @@ function createWorker(
   })
 }
 
-/**
- * Two agents of one node would fight over its fences and files. An abstract socket is held as long as this process lives
- * and no longer, whatever ends it.
- */
-function holdOnly({ instance, node }: AgentConfig): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const lock = createServer()
-    lock.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new Error(`another agent of node ${node} runs on this machine`) : error),
-    )
-    lock.listen(`\0evenkeel-agent-${instance}-${node}`, resolve)
-    lock.unref()
-  })
+/** Two agents of one node would fight over its fences and files. */
+async function holdOnly({ instance, node }: AgentConfig): Promise<void> {
+  if (!(await holdName(`evenkeel-agent-${instance}-${node}`)))
+    throw new Error(`another agent of node ${node} runs on this machine`)
 }

@@ -8,7 +8,7 @@ import { endLeftoverPostgres } from './embedded/postgres.js'
 import { PidFile } from './embedded/processes.js'
 import { Progress } from './embedded/progress.js'
 import { reasonOf } from './embedded/reason.js'
-import { supervisorPidFile } from './embedded/up.js'
+import { HomeLock } from './embedded/home-lock.js'
 import { readSettings } from './settings.js'
 
 /** What `npm run down` runs: stops the control plane and removes what an instance owns on this engine. */
@@ -51,7 +51,7 @@ async function down(home: Home): Promise<void> {
 
 /** The supervisor ends its parts; if it was killed, what it left behind is ended here. */
 async function stopControlPlane(home: Home): Promise<void> {
-  await supervisorPidFile(home).end('SIGTERM', STOP_GRACE_MS)
+  await new HomeLock(home).end('SIGTERM', STOP_GRACE_MS)
   for (const name of ['agent', 'worker', 'api']) await new PidFile(join(home.runDir, `${name}.pid`)).end()
   await new PidFile(join(home.temporalDir, 'temporal.pid')).end()
   await endLeftoverPostgres(home.postgresDir)

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Keyring } from '../adapters/crypto/keyring.js'
 import { homeAt, instanceOf } from '../embedded/home.js'
-import { supervisorPidFile } from '../embedded/up.js'
+import { HomeLock } from '../embedded/home-lock.js'
 import { writeStateFile } from '../bootstrap/state-file.js'
 import type { SetupLog } from '../embedded/setup-log.js'
 import { homePaths, type Settings } from '../settings.js'
@@ -50,7 +50,7 @@ export async function makeBackup({ settings, to, withKey, now, log }: BackupOpti
     const key = withKey ? await readFile(keyPath, 'utf8') : await textIfThere(keyPath)
     if (!withKey && key !== null) requireOneKey(key)
     // First the database: a file that is newer than its row is what every start makes agree, the other way round is not.
-    const dumped = await withInstanceDatabase({ home, settings, lock: supervisorPidFile(home), log }, (url) =>
+    const dumped = await withInstanceDatabase({ home, settings, lock: new HomeLock(home), log }, (url) =>
       dumpDatabase(url, partial),
     )
     if (key !== (await textIfThere(keyPath)))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Home } from '../embedded/home.js'
 import { freePort } from '../embedded/ports.js'
 import { startPostgres } from '../embedded/postgres.js'
-import type { PidFile } from '../embedded/processes.js'
+import type { HomeLock } from '../embedded/home-lock.js'
 import type { SetupLog } from '../embedded/setup-log.js'
 import type { Settings } from '../settings.js'
 
@@ -12,16 +12,16 @@ import type { Settings } from '../settings.js'
  * is stopped, one that is started for this and stopped afterwards.
  */
 export async function withInstanceDatabase<T>(
-  { home, settings, lock, log }: { home: Home; settings: Settings; lock: PidFile; log: SetupLog },
+  { home, settings, lock, log }: { home: Home; settings: Settings; lock: HomeLock; log: SetupLog },
   use: (url: string) => Promise<T>,
 ): Promise<T> {
   if (settings.databaseUrl) return use(settings.databaseUrl)
   if (lock.running() !== undefined) return use(await runningDatabase(home))
-  if (!lock.claim(process.pid)) throw new Error('Evenkeel is just being started: try again when it runs')
+  if (!(await lock.claim())) throw new Error('Evenkeel is just being started: try again when it runs')
   try {
     return await withOwnServer(home.postgresDir, log, use)
   } finally {
-    lock.remove()
+    await lock.release()
   }
 }
 

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { verifyKeyring } from '../bootstrap/master-key.js'
-import { homeAt } from '../embedded/home.js'
+import { homeAt, type Home } from '../embedded/home.js'
 import type { SetupLog } from '../embedded/setup-log.js'
-import { supervisorPidFile } from '../embedded/up.js'
+import { HomeLock } from '../embedded/home-lock.js'
 import { openDatabase } from '../persistence/database.js'
 import { InstallationRepository } from '../persistence/installation.repository.js'
 import { homePaths, type Settings } from '../settings.js'
@@ -42,11 +42,24 @@ export interface Restored {
  * that fails, or is killed, leaves things as they were. Never touches a container.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const home = homeAt(options.settings.home)
+  const lock = new HomeLock(home)
+  if (!(await lock.hold())) throw new Error(`${heldBecause(home.path, lock.running())}, and restore then`)
+  try {
+    return await restoreInto(home, options)
+  } finally {
+    await lock.release()
+  }
+}
+
+function heldBecause(home: string, running: number | undefined): string {
+  return running === undefined
+    ? `another process works on ${home} at this moment (it starts Evenkeel, backs it up or restores it): wait for its end`
+    : `Evenkeel runs for ${home} (process ${running}): stop it with Ctrl-C where it runs, or \`kill ${running}\` (\`npm run down\` would remove its containers)`
+}
+
+async function restoreInto(home: Home, options: RestoreOptions): Promise<Restored> {
   const { settings, from, force, now, log } = options
-  const home = homeAt(settings.home)
-  const lock = supervisorPidFile(home)
-  const running = lock.running()
-  if (running !== undefined) throw new Error(`Evenkeel runs for ${home.path} (process ${running}): stop it with Ctrl-C where it runs, or \`kill ${running}\`, and restore then (\`npm run down\` would remove its containers)`)
   if ((await holdsSomething(home.path)) && !force)
     throw new Error(`${home.path} is not empty: restore into another EVENKEEL_HOME, or let --force set what is there aside`)
 

@@ -3,7 +3,7 @@ import { withInstanceDatabase } from '../backup/database-at.js'
 import { homeAt } from '../embedded/home.js'
 import { Progress } from '../embedded/progress.js'
 import { reasonOf } from '../embedded/reason.js'
-import { supervisorPidFile } from '../embedded/up.js'
+import { HomeLock } from '../embedded/home-lock.js'
 import { openDatabase } from '../persistence/database.js'
 import { homePaths, readSettings } from '../settings.js'
 import { handOut, recipientOf } from './hand-out.js'
@@ -24,7 +24,7 @@ try {
   const file = homePaths(settings.home).masterKey
   const recipient = values.api === undefined ? null : recipientOf(values.api)
   const { keyId, resealed, resumed } = await progress.step('Master key', (log) =>
-    withInstanceDatabase({ home, settings, lock: supervisorPidFile(home), log }, async (url) => {
+    withInstanceDatabase({ home, settings, lock: new HomeLock(home), log }, async (url) => {
       const db = openDatabase(url, 3)
       try {
         const onFile = () => recipient && handOut(settings.home, 'api', recipient)

@@ -41,21 +41,6 @@ describe('PidFile', () => {
     expect(alive(child.pid!)).toBe(true)
   })
 
-  it('claimed by a process that runs -> refused to others', () => {
-    new PidFile(path).write(child.pid!)
-    expect(new PidFile(path).claim(process.pid)).toBe(false)
-  })
-
-  it('claimed by a process that is gone -> given to the next', async () => {
-    new PidFile(path).write(child.pid!)
-    const exit = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exit
-    const file = new PidFile(path)
-    expect(file.claim(process.pid)).toBe(true)
-    expect(file.running()).toBe(process.pid)
-  })
-
   it.each(['', 'garbage', '-1 x', '0', '12'])('content %j -> no process', (content) => {
     writeFileSync(path, content)
     expect(new PidFile(path).running()).toBeUndefined()

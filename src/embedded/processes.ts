@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Is there a process with this id? One of another user counts as well. */
@@ -65,22 +65,10 @@ export function processIdentity(pid: number): string | undefined {
 export class PidFile {
   constructor(private readonly path: string) {}
 
-  /** Takes the file for `pid`; false when a process that still runs has it. */
-  claim(pid: number): boolean {
-    for (;;) {
-      try {
-        writeFileSync(this.path, record(pid), { mode: 0o600, flag: 'wx' })
-        return true
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-        if (this.running() !== undefined) return false
-        this.remove()
-      }
-    }
-  }
-
   write(pid: number): void {
-    writeFileSync(this.path, record(pid), { mode: 0o600 })
+    const whole = `${this.path}.${process.pid}`
+    writeFileSync(whole, record(pid), { mode: 0o600 })
+    renameSync(whole, this.path)
   }
 
   remove(): void {

@@ -1,5 +1,4 @@
 import type Docker from 'dockerode'
-import { join } from 'node:path'
 import { ensureDemo, type Demo } from '../bootstrap/demo.js'
 import { ensureIngress, type IngressPorts, type LocalIngress } from '../bootstrap/ingress.js'
 import { initialise, type Initialised } from '../bootstrap/initialise.js'
@@ -16,7 +15,7 @@ import { CADDY_IMAGE, COREDNS_IMAGE, NGINX_IMAGE } from './images/stand-ins.js'
 import { migrate } from './migrate.js'
 import { instancesOn } from './owned-things.js'
 import { agentPart, apiPart, apiUrlOf, postgresPart, temporalPart, workerPart } from './parts.js'
-import { PidFile } from './processes.js'
+import { HomeLock } from './home-lock.js'
 import type { Progress } from './progress.js'
 import type { SetupLog } from './setup-log.js'
 import { Supervisor } from './supervisor.js'
@@ -30,27 +29,25 @@ export interface UpOptions {
   readonly signal: AbortSignal
 }
 
-/** The file that says which process supervises this state directory. */
-export function supervisorPidFile(home: Home): PidFile {
-  return new PidFile(join(home.runDir, 'supervisor.pid'))
-}
-
 /**
  * Starts everything, in the order in which one needs the other, and returns when the demo is Ready: with the way to
  * stop it all again. A step that fails stops what was started before it.
  */
 export async function up(settings: Settings, options: UpOptions, progress: Progress): Promise<() => Promise<void>> {
   const home = await openHome(settings.home)
-  const lock = supervisorPidFile(home)
-  if (!lock.claim(process.pid)) {
+  const lock = new HomeLock(home)
+  if (!(await lock.claim())) {
+    const running = lock.running()
     throw new Error(
-      `Evenkeel already runs for ${home.path} (process ${lock.running()}). \`npm run down\`, or Ctrl-C where it runs, stops it.`,
+      running === undefined
+        ? `another process works on ${home.path} at this moment (it starts Evenkeel, backs it up or restores it): try again when it has ended`
+        : `Evenkeel already runs for ${home.path} (process ${running}). \`npm run down\`, or Ctrl-C where it runs, stops it.`,
     )
   }
   const supervisor = new Supervisor((line) => progress.say(`${new Date().toISOString()} ${line}`))
   const stop = async (): Promise<void> => {
     await supervisor.stop()
-    lock.remove()
+    await lock.release()
   }
   try {
     const start = new Start(settings, home, supervisor, progress)

@@ -8,10 +8,10 @@ import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { homeAt } from '../../src/embedded/home.js'
 import { removeOwned } from '../../src/embedded/owned-things.js'
+import { HomeLock } from '../../src/embedded/home-lock.js'
 import { freePort, portHolder } from '../../src/embedded/ports.js'
 import { alive } from '../../src/embedded/processes.js'
 import { PROJECT_ROOT } from '../../src/embedded/project-root.js'
-import { supervisorPidFile } from '../../src/embedded/up.js'
 import { label } from '../../src/reconcile/labels.js'
 
 const docker = new Docker()
@@ -31,7 +31,7 @@ describe('npm run up and down', () => {
 
   afterAll(async () => {
     // Not by `down`, which is under test here: whatever happened, nothing may be left.
-    await supervisorPidFile(homeAt(home)).end('SIGTERM', 60_000)
+    await new HomeLock(homeAt(home)).end('SIGTERM', 60_000)
     await removeOwned(docker, await instance().catch(() => 'none'), true, () => {})
     await rm(home, { recursive: true, force: true })
   }, 120_000)
