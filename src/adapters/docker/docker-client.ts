@@ -1,4 +1,5 @@
 import { Agent } from 'node:http'
+import { inspect } from 'node:util'
 import Docker from 'dockerode'
 import { EngineFailure } from './engine.js'
 import { toEngineFailure, type EngineCall } from './engine-failures.js'
@@ -76,10 +77,27 @@ export class DockerClient {
 
   private open(version?: string): Docker {
     const docker = new Docker({ ...(this.socket ? { socketPath: this.socket } : {}), ...(version ? { version } : {}) })
-    const modem = docker.modem as unknown as { protocol: string; agent?: Agent }
+    const modem = docker.modem as unknown as Modem
     if (modem.protocol !== 'https') modem.agent = connectionPerCall
+    describeNoRequests(modem)
     return docker
   }
+}
+
+/** What docker-modem has beyond its types. */
+interface Modem {
+  protocol: string
+  agent?: Agent
+  buildRequest(options: object, ...rest: unknown[]): void
+}
+
+/**
+ * docker-modem 5 writes out each request in full for its debug log, also when that is off: with every socket of its agent, so
+ * that a call costs the more the more others are open. Fifty at once keep a core busy and time out.
+ */
+function describeNoRequests(modem: Modem): void {
+  const build = modem.buildRequest.bind(modem)
+  modem.buildRequest = (options, ...rest) => build(Object.assign(options, { [inspect.custom]: () => 'a request' }), ...rest)
 }
 
 async function readVersion(docker: Docker): Promise<EngineVersion> {
