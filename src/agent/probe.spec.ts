@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
-import { createServer, type AddressInfo, type Server } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { probeSchema, type NetworkProbe } from '../reconcile/action.js'
 import { ProbeRunner, statusIn } from './probe.js'
 
@@ -17,7 +17,7 @@ const runner = new ProbeRunner()
 const probe = (change: object) =>
   runner.run(
     '127.0.0.1',
-    probeSchema.parse({ kind: 'http', port: 1, path: '/health', timeoutMs: 300, ...change }) as NetworkProbe,
+    probeSchema.parse({ kind: 'http', port: 1, path: '/health', timeoutMs: 3_000, ...change }) as NetworkProbe,
   )
 
 describe('ProbeRunner', () => {
@@ -52,7 +52,7 @@ describe('ProbeRunner', () => {
 
   it('an open port that says nothing -> HTTP fails in its time, TCP succeeds', async () => {
     const port = await listen(createServer(() => undefined))
-    expect(await probe({ port })).toEqual({ ok: false, message: `no answer from port ${port} within 300 ms` })
+    expect(await probe({ port, timeoutMs: 300 })).toEqual({ ok: false, message: `no answer from port ${port} within 300 ms` })
     expect(await probe({ port, kind: 'tcp' })).toMatchObject({ ok: true })
   })
 
@@ -68,14 +68,15 @@ describe('ProbeRunner', () => {
   })
 
   it('while it runs -> its local port is known as a probe', async () => {
-    let client = 0
-    const port = await listen(createServer((socket) => (client = socket.remotePort ?? 0)))
+    const asked = Promise.withResolvers<Socket>()
+    const port = await listen(createServer((socket) => asked.resolve(socket)))
     const running = probe({ port })
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(runner.has(client)).toBe(true)
+    const socket = await asked.promise
+    const client = socket.remotePort ?? 0
+    await vi.waitFor(() => expect(runner.has(client)).toBe(true))
+    socket.destroy()
     await running
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    expect(runner.has(client)).toBe(false)
+    await vi.waitFor(() => expect(runner.has(client)).toBe(false))
   })
 })
 

@@ -127,7 +127,7 @@ export async function openAgentWorld(options: AgentWorldOptions = {}): Promise<A
         ),
         signal,
       ) as Promise<ResultOf[typeof verb]>,
-    ensure: (container, awaitReadyMs = 2_000) =>
+    ensure: (container, awaitReadyMs = 20_000) =>
       world.act(
         'ensureContainer',
         { container, awaitReadyMs },

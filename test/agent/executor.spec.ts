@@ -233,7 +233,9 @@ describe('ensureContainer', () => {
     const spec = world.spec(fresh(), { env: [['FAIL_READY', '1']] })
     expect(await world.ensure(spec, 150)).toMatchObject({ created: true, ready: false })
     expect((await inspect(spec.name)).HostConfig.RestartPolicy?.Name).toBe('no')
-    expect((await world.observe(resource)).containers[0]?.probe).toEqual({ ready: false, message: 'HTTP 503 from /healthz' })
+    await expect
+      .poll(async () => (await world.observe(resource)).containers[0]?.probe)
+      .toEqual({ ready: false, message: 'HTTP 503 from /healthz' })
   })
 
   it('it ends at once -> started once and not again, not waited for, and its exit code is kept', async () => {
@@ -267,7 +269,8 @@ describe('retireContainer', () => {
     const began = Date.now()
     await world.retire(spec, 1)
     expect(Date.now() - began).toBeGreaterThan(900)
-    expect(Date.now() - began).toBeLessThan(6_000)
+    // By itself it would have ended after 20 s.
+    expect(Date.now() - began).toBeLessThan(15_000)
   })
 
   it('paused -> it hears the signal all the same', async () => {
@@ -287,7 +290,7 @@ describe('retireContainer', () => {
   })
 
   it('cancelled while it waits for the end -> the action ends, the policy is off', async () => {
-    const spec = world.spec(fresh(), { env: [['STOP_DELAY_MS', '3000']] })
+    const spec = world.spec(fresh(), { env: [['STOP_DELAY_MS', '20000']] })
     await world.ensure(spec)
     const cancel = new AbortController()
     const retiring = world.act(

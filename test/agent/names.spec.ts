@@ -19,7 +19,7 @@ let server: string
 beforeAll(async () => {
   world = await openAgentWorld()
   server = nodeSubnetOf(world.subnet).gateway
-  resolver = new Resolver({ timeout: 500, tries: 1 })
+  resolver = new Resolver({ timeout: 2_000, tries: 5 })
   resolver.setServers([server])
   await until(() => condition('DNSReady')?.status === 'True', 20_000)
 })

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import Docker from 'dockerode'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { BUSYBOX_IMAGE } from '../../src/embedded/images/stand-ins.js'
@@ -93,24 +92,26 @@ describe('runToEnd', () => {
   })
 
   it('cancelled -> it is stopped with its grace', async () => {
-    const spec = job('trap "sleep 0.5; exit 7" TERM; while :; do sleep 0.1; done', { stopGraceSeconds: 5 })
+    const spec = job('trap "sleep 0.5; exit 7" TERM; echo armed; while :; do sleep 0.1; done', { stopGraceSeconds: 5 })
     const cancel = new AbortController()
     const running = run(spec, cancel.signal)
     await until(async () => (await world.observe(resourceOf(spec))).containers[0]?.state === 'running')
-    await sleep(300)
+    await until(async () => String(await container(spec.name).logs({ stdout: true })).includes('armed'))
     cancel.abort(new Error('superseded'))
     await expect(running).rejects.toThrow('superseded')
     expect((await container(spec.name).inspect()).State).toMatchObject({ Status: 'exited', ExitCode: 7 })
   })
 
   it('the agent ends meanwhile -> it goes on, and the next attempt has its end', async () => {
-    const spec = job('sleep 1')
+    const spec = job('trap "exit 0" USR1; while :; do sleep 0.1; done')
     const cancel = new AbortController()
     const running = run(spec, cancel.signal)
     await until(async () => (await world.observe(resourceOf(spec))).containers[0]?.state === 'running')
     cancel.abort(new Error('WORKER_SHUTDOWN'))
     await expect(running).rejects.toThrow('WORKER_SHUTDOWN')
-    expect(await run(spec)).toEqual({ exitCode: 0 })
+    const again = run(spec)
+    await container(spec.name).kill({ signal: 'SIGUSR1' })
+    expect(await again).toEqual({ exitCode: 0 })
   })
 
   it.each(['1000', '1000660000:1000660000'])('files and secrets -> there, readable for its user %s', async (user) => {

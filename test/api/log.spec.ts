@@ -1,3 +1,4 @@
+import type Docker from 'dockerode'
 import { createClient, type Client } from 'graphql-ws'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
@@ -24,6 +25,13 @@ afterAll(async () => {
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.dispose()
 })
+
+/** In a replica's script: what follows comes when the test says so, however long it takes to get there. */
+const untilGo = 'until [ -e /go ]; do sleep 0.1; done'
+async function go(replica: Docker.Container): Promise<void> {
+  const exec = await replica.exec({ Cmd: ['touch', '/go'] })
+  await exec.start({ Detach: true })
+}
 
 let names = 0
 async function application(): Promise<string> {
@@ -141,10 +149,12 @@ describe('applicationLogs', () => {
 
   it('tail: 0 -> only what comes', async () => {
     const id = await application()
-    await node.replica(id, 1, 0, `echo old; echo old >&2; sleep 1.5; echo new; sleep 300`)
+    const replica = await node.replica(id, 1, 0, `echo old; echo old >&2; ${untilGo}; while :; do echo new; sleep 0.1; done`)
     await expect.poll(async () => (await tail(id)).texts.length).toBe(2)
     const followed = follow(id, 'tail: 0')
-    await expect.poll(() => followed.texts()).toEqual(['new'])
+    await go(replica)
+    await expect.poll(() => followed.texts().length).toBeGreaterThan(0)
+    expect(followed.texts().filter((text) => text !== 'new')).toEqual([])
   })
 
   it('subscription broken off again and again, by any line or event -> by its cursor no line is lost and none comes twice', async () => {
@@ -204,15 +214,18 @@ describe('applicationLogs', () => {
     // Long lines, so that what lies on the way in the kernel is soon full; and fewer than the engine keeps.
     const most = 60_000
     const text = 'as long as a line of a log is when it means well. '.repeat(7)
-    await node.replica(id, 1, 0, `sleep 2; yes '${text}' | head -n ${most} | awk '{ print NR, $0 }'; echo done; sleep 300`)
+    const lines = `yes '${text}' | head -n ${most} | awk '{ print NR, $0 }'; echo done; sleep 300`
+    const replica = await node.replica(id, 1, 0, `until [ -e /go ]; do echo waiting; sleep 0.1; done; ${lines}`)
     const followed = follow(id, 'tail: 0', api.ownerToken, 'lines { text } notice { reason message replica } cursor')
+    const counted = () => followed.texts().filter((line) => line !== 'waiting')
     await expect.poll(() => followed.texts().length).toBeGreaterThan(0)
+    await go(replica)
+    await expect.poll(() => counted().length).toBeGreaterThan(0)
     followed.socket?.pause()
     await expect.poll(() => api.app.get(Logs).droppedLines).toBeGreaterThan(0)
     followed.socket?.resume()
     await expect.poll(() => followed.texts().at(-1), { timeout: 40_000 }).toBe('done')
-    const told = followed
-      .texts()
+    const told = counted()
       .slice(0, -1)
       .map((line) => Number(line.split(' ')[0]))
     const notices = followed.events.flatMap((e) => (e.notice?.reason === 'DROPPED' ? [e.notice.message] : []))
@@ -299,9 +312,10 @@ afterAll(async () => void (await Promise.all(foreign.map((c) => c.remove({ force
 describe('applicationLogTail', () => {
   it('the last lines, then page by page behind a cursor -> every line once', async () => {
     const id = await application()
-    await node.replica(id, 1, 0, `${counting(1, 30, 0)}; sleep 1; ${counting(31, 60, 0)}; sleep 300`)
+    const replica = await node.replica(id, 1, 0, `${counting(1, 30, 0)}; ${untilGo}; ${counting(31, 60, 0)}; sleep 300`)
     await expect.poll(async () => (await tail(id, 'lines: 5')).texts).toEqual(numbers(26, 30))
     const { cursor } = await tail(id, 'lines: 5')
+    await go(replica)
     const got: string[] = []
     let after = cursor
     await expect

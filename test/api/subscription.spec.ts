@@ -135,9 +135,9 @@ describe('resourceChanged', () => {
     await server.end()
     // What else changed a moment before is told again as well: once too often rather than never.
     const told = () => followed.came.filter((c) => c.resourceChanged.id === id).at(-1)?.resourceChanged.resource.spec.replicas
-    await expect.poll(told, { timeout: 5_000 }).toBe(7)
+    await expect.poll(told).toBe(7)
     await scale(id, 8)
-    await expect.poll(told, { timeout: 5_000 }).toBe(8)
+    await expect.poll(told).toBe(8)
   })
 
   it('what hangs on the resource -> read anew for each message', async () => {
@@ -222,7 +222,7 @@ describe('events', () => {
       .$queryRaw`SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`
     await scale(id, 3)
     await scale(id, 4)
-    await expect.poll(() => followed.came.length, { timeout: 5_000 }).toBe(3)
+    await expect.poll(() => followed.came.length).toBe(3)
     await scale(id, 5)
     await expect.poll(() => followed.came.length).toBe(4)
     expect(new Set(followed.came.map((c) => c.events.id)).size).toBe(4)

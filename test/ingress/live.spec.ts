@@ -118,7 +118,11 @@ describe('domains of applications, on a whole instance', () => {
       await failsWith('ContainerExited')
       await blog.change({ env: [{ name: 'FAIL_READY', value: '1' }], startupBudgetSeconds: 3 })
       await failsWith('ReadinessTimeout')
-      await blog.change({ image: testAppImage('1'), env: [{ name: 'READY_AFTER_MS', value: '1500' }], startupBudgetSeconds: 30 })
+      await blog.change({
+        image: testAppImage('1'),
+        env: [{ name: 'READY_AFTER_MS', value: '60000' }],
+        startupBudgetSeconds: 120,
+      })
       await until('a container of A', async () => (await blog.containers()).length > 1)
       await blog.change({ image: testAppImage('2'), env: [] })
       await answersOf('2', 20)
