@@ -44,7 +44,7 @@ export interface Restored {
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const home = homeAt(options.settings.home)
   const lock = new HomeLock(home)
-  if (!(await lock.hold())) throw new Error(`${heldBecause(home.path, lock.running())}, and restore then`)
+  if (!(await lock.hold())) throw new Error(`${waitFor(lock, home)}, and restore then`)
   try {
     return await restoreInto(home, options)
   } finally {
@@ -52,10 +52,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   }
 }
 
-function heldBecause(home: string, running: number | undefined): string {
+function waitFor(lock: HomeLock, home: Home): string {
+  const running = lock.running()
   return running === undefined
-    ? `another process works on ${home} at this moment (it starts Evenkeel, backs it up or restores it): wait for its end`
-    : `Evenkeel runs for ${home} (process ${running}): stop it with Ctrl-C where it runs, or \`kill ${running}\` (\`npm run down\` would remove its containers)`
+    ? `${lock.heldBriefly}: wait for its end`
+    : `Evenkeel runs for ${home.path} (process ${running}): stop it with Ctrl-C where it runs, or \`kill ${running}\` (\`npm run down\` would remove its containers)`
 }
 
 async function restoreInto(home: Home, options: RestoreOptions): Promise<Restored> {

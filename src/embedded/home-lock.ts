@@ -20,6 +20,11 @@ export class HomeLock {
     return this.file.running()
   }
 
+  /** For whoever does not get it while nobody supervises it. */
+  get heldBriefly(): string {
+    return `another process works on ${this.home.path} at this moment (it starts Evenkeel, backs it up or restores it)`
+  }
+
   /** Takes it for this process, as its supervisor; false when another one has it. */
   async claim(): Promise<boolean> {
     if (!(await this.hold())) return false

@@ -1,5 +1,6 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { writeStateFile } from '../bootstrap/state-file.js'
 
 /** Is there a process with this id? One of another user counts as well. */
 export function alive(pid: number): boolean {
@@ -66,9 +67,7 @@ export class PidFile {
   constructor(private readonly path: string) {}
 
   write(pid: number): void {
-    const whole = `${this.path}.${process.pid}`
-    writeFileSync(whole, record(pid), { mode: 0o600 })
-    renameSync(whole, this.path)
+    writeStateFile(this.path, record(pid))
   }
 
   remove(): void {

@@ -8,6 +8,7 @@ import type { Settings } from '../settings.js'
 import { NudgeClient } from '../temporal/nudge.client.js'
 import { cacheDir } from './cache-dir.js'
 import { ensureDocker } from './docker-engine.js'
+import { HomeLock } from './home-lock.js'
 import { openHome, type Home } from './home.js'
 import { ensureImage } from './images/ensure-image.js'
 import { firstFreePort } from './ports.js'
@@ -15,7 +16,6 @@ import { CADDY_IMAGE, COREDNS_IMAGE, NGINX_IMAGE } from './images/stand-ins.js'
 import { migrate } from './migrate.js'
 import { instancesOn } from './owned-things.js'
 import { agentPart, apiPart, apiUrlOf, postgresPart, temporalPart, workerPart } from './parts.js'
-import { HomeLock } from './home-lock.js'
 import type { Progress } from './progress.js'
 import type { SetupLog } from './setup-log.js'
 import { Supervisor } from './supervisor.js'
@@ -40,7 +40,7 @@ export async function up(settings: Settings, options: UpOptions, progress: Progr
     const running = lock.running()
     throw new Error(
       running === undefined
-        ? `another process works on ${home.path} at this moment (it starts Evenkeel, backs it up or restores it): try again when it has ended`
+        ? `${lock.heldBriefly}: try again when it has ended`
         : `Evenkeel already runs for ${home.path} (process ${running}). \`npm run down\`, or Ctrl-C where it runs, stops it.`,
     )
   }

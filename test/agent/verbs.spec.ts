@@ -42,6 +42,12 @@ describe('runToEnd', () => {
     const name = preDeployName(world.instance, resourceOf(spec), 1)
     return { ...spec, name, labels: { ...spec.labels, [label.purpose]: 'pre-deploy' } }
   }
+  /** A job that says when it is ready to hear signals. */
+  const armed = (spec: ContainerSpec) =>
+    until(async () => {
+      const running = (await world.observe(resourceOf(spec))).containers[0]?.state === 'running'
+      return running && String(await container(spec.name).logs({ stdout: true })).includes('armed')
+    })
   const run = (spec: ContainerSpec, signal?: AbortSignal) =>
     world.act(
       'runToEnd',
@@ -95,18 +101,17 @@ describe('runToEnd', () => {
     const spec = job('trap "sleep 0.5; exit 7" TERM; echo armed; while :; do sleep 0.1; done', { stopGraceSeconds: 5 })
     const cancel = new AbortController()
     const running = run(spec, cancel.signal)
-    await until(async () => (await world.observe(resourceOf(spec))).containers[0]?.state === 'running')
-    await until(async () => String(await container(spec.name).logs({ stdout: true })).includes('armed'))
+    await armed(spec)
     cancel.abort(new Error('superseded'))
     await expect(running).rejects.toThrow('superseded')
     expect((await container(spec.name).inspect()).State).toMatchObject({ Status: 'exited', ExitCode: 7 })
   })
 
   it('the agent ends meanwhile -> it goes on, and the next attempt has its end', async () => {
-    const spec = job('trap "exit 0" USR1; while :; do sleep 0.1; done')
+    const spec = job('trap "exit 0" USR1; echo armed; while :; do sleep 0.1; done')
     const cancel = new AbortController()
     const running = run(spec, cancel.signal)
-    await until(async () => (await world.observe(resourceOf(spec))).containers[0]?.state === 'running')
+    await armed(spec)
     cancel.abort(new Error('WORKER_SHUTDOWN'))
     await expect(running).rejects.toThrow('WORKER_SHUTDOWN')
     const again = run(spec)

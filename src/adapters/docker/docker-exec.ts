@@ -47,10 +47,8 @@ export class DockerExec implements EngineExec {
   async pid(): Promise<number | null> {
     const until = Date.now() + startWithinMs
     for (;;) {
-      const seen = await this.inspectIfItAnswers()
-      if (seen?.Running && seen.Pid > 0) return seen.Pid
-      const ended = seen === null || (seen !== undefined && seen.ExitCode !== null)
-      if (ended || Date.now() > until) return null
+      const { pid, over } = await this.look()
+      if (pid !== null || over || Date.now() > until) return pid
       await sleep(pollMs)
     }
   }
@@ -63,12 +61,13 @@ export class DockerExec implements EngineExec {
     return (await this.inspect()).ExitCode
   }
 
-  /** null: there is no such command any more; undefined: the engine has no answer now. */
-  private async inspectIfItAnswers(): Promise<Docker.ExecInspectInfo | null | undefined> {
+  /** `over`: it has no process and gets none any more. Neither that nor a process: it is being started, or nobody knows now. */
+  private async look(): Promise<{ pid: number | null; over: boolean }> {
     try {
-      return await this.inspect()
+      const { Running, Pid, ExitCode } = await this.inspect()
+      return { pid: Running && Pid > 0 ? Pid : null, over: ExitCode !== null }
     } catch (error) {
-      return (error as EngineFailure).reason === 'NotFound' ? null : undefined
+      return { pid: null, over: (error as EngineFailure).reason === 'NotFound' }
     }
   }
 

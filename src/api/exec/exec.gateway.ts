@@ -57,20 +57,19 @@ export class ExecGateway implements OnApplicationBootstrap, BeforeApplicationShu
     if (session === undefined || protocol !== execProtocol) return refuseUpgrade(socket, 404, 'Not Found')
     const order = this.sessions.take(session, token ?? '')
     if (!order) return refuseUpgrade(socket, 401, 'Unauthorized')
-    let [opened, why] = [false, 'its client did not attach']
+    let unopened: string | null = 'its client did not attach'
     try {
-      if (await this.allowed(order))
-        // Calls back at once or, for a client that has gone or shakes hands wrongly, never.
-        this.sockets.handleUpgrade(request, socket, head, (webSocket) => {
-          opened = true
-          this.open(order, webSocket)
-        })
-      else {
-        why = 'the token is revoked or expired'
-        refuseUpgrade(socket, 401, 'Unauthorized')
+      if (!(await this.allowed(order))) {
+        unopened = 'the token is revoked or expired'
+        return refuseUpgrade(socket, 401, 'Unauthorized')
       }
+      // Calls back at once or, for a client that has gone or shakes hands wrongly, never.
+      this.sockets.handleUpgrade(request, socket, head, (webSocket) => {
+        unopened = null
+        this.open(order, webSocket)
+      })
     } finally {
-      if (!opened) await this.ended(order, null, why, 0)
+      if (unopened !== null) await this.ended(order, null, unopened, 0)
     }
   }
 
