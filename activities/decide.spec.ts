@@ -16,7 +16,7 @@ describe('decidePass, of an ingress', () => {
 
   beforeEach(async () => {
     store = new MemoryPassStore({ dnsTtlSeconds: 5 })
-    await store.addNode({ id: 'node_1', name: 'n1', subnet: '10.192.0.0/20' })
+    await store.addNode({ id: 'node_1', name: 'n1', subnet: '10.192.0.0/20' }, now)
     await store.create({ id: 'ing_1', kind: 'ingress', project: 'platform', name: 'edge', spec: {} }, now)
     const spec = { image: 'shop/web:1', ports: [8080], domains: [{ host: 'a.test' }] }
     await store.create({ id: 'app_a', kind: 'application', project: 'shop', name: 'web', spec }, now)

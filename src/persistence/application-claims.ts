@@ -2,6 +2,7 @@ import { ingressHostPorts, type IngressSpec } from '../reconcile/ingress/spec.js
 import { hostPortsOverlap, type ApplicationSpec, type HostPort } from '../reconcile/application/spec.js'
 import { canonicalJson } from '../reconcile/hash.js'
 import type { Transaction } from './database.js'
+import { firstNodeName } from './first-node.js'
 
 /** An application as a write would leave it, and as it was. */
 export interface Claimant {
@@ -123,9 +124,7 @@ async function holders(tx: Transaction, id: string | null, wanted: HostPort[]) {
 
 /** Name of the node on which everything lives that names none. */
 async function firstNode(tx: Transaction): Promise<string> {
-  const rows = await tx.$queryRaw<{ name: string }[]>`
-    SELECT n.name FROM "Resource" n JOIN "NodeStatus" s ON s."resourceId" = n.id
-    WHERE n.kind = 'node' AND n."deletionRequestedAt" IS NULL ORDER BY n."createdAt" LIMIT 1`
+  const rows = await tx.$queryRaw<{ name: string | null }[]>`SELECT ${firstNodeName} AS name`
   return rows[0]?.name ?? ''
 }
 

@@ -1,5 +1,6 @@
 import type { IngressSpec } from '../reconcile/ingress/spec.js'
 import type { Database } from './database.js'
+import { firstNodeName } from './first-node.js'
 import { Prisma } from './generated/client.js'
 import { pageOf, type Page, type PageRequest } from './page.js'
 
@@ -59,8 +60,7 @@ export class DomainRepository {
   async doors(): Promise<Doors> {
     const [row] = await this.db.$queryRaw<Doors[]>`
       SELECT coalesce((SELECT value #>> '{}' FROM "Setting" WHERE key = 'instance'), '') AS instance,
-        (SELECT n.name FROM "Resource" n JOIN "NodeStatus" s ON s."resourceId" = n.id
-          WHERE n.kind = 'node' AND n."deletionRequestedAt" IS NULL ORDER BY n."createdAt" LIMIT 1) AS home,
+        ${firstNodeName} AS home,
         coalesce((SELECT jsonb_agg(jsonb_build_object('node', spec ->> 'node', 'spec', spec) ORDER BY id) FROM "Resource"
           WHERE kind = 'ingress' AND "deletionRequestedAt" IS NULL), '[]') AS ingresses`
     return row ?? { instance: '', home: null, ingresses: [] }

@@ -1,5 +1,7 @@
 import type { ApplicationSpec } from '../reconcile/application/spec.js'
 import type { Transaction } from './database.js'
+import { joinedFirst, livingNodes } from './first-node.js'
+import { Prisma } from './generated/client.js'
 
 /** What a node may be told of an application: nothing, unless its replicas are there or are to be. */
 export interface ServedApplication {
@@ -13,10 +15,9 @@ export async function servedOn(tx: Transaction, node: string, resource: string):
     SELECT r."projectId", r.spec,
       EXISTS (SELECT 1 FROM "Endpoint" e WHERE e."resourceId" = r.id AND e.node = ${node})
       OR coalesce(${node} = (
-        SELECT n.id FROM "Resource" n JOIN "NodeStatus" s ON s."resourceId" = n.id
-        WHERE n.kind = 'node' AND n."deletionRequestedAt" IS NULL
+        SELECT n.id ${Prisma.raw(livingNodes)}
           AND (r.spec -> 'placement' ->> 'node' IS NULL OR n.name = r.spec -> 'placement' ->> 'node')
-        ORDER BY n."createdAt" LIMIT 1), false) AS served
+        ${Prisma.raw(joinedFirst)} LIMIT 1), false) AS served
     FROM "Resource" r WHERE r.id = ${resource} AND r.kind = 'application'`
   return row?.served ? { projectId: row.projectId, spec: row.spec } : null
 }

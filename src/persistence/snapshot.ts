@@ -8,6 +8,7 @@ import type { IngressSpec, IngressTarget } from '../reconcile/ingress/spec.js'
 import type { Decision } from '../reconcile/loop.js'
 import type { NginxdemoDesired, NginxdemoSpec } from '../reconcile/nginxdemo/spec.js'
 import type { Database, Transaction } from './database.js'
+import { joinedFirst, livingNodes } from './first-node.js'
 import type { NodeState } from './pass-store.js'
 
 /** Everything that one pass needs of one resource, read by one statement: passes are what an idle fleet costs. */
@@ -140,10 +141,8 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publis
   coalesce((SELECT json_agg(x) FROM (
     SELECT type, status, reason, message, "observedGeneration", ${ms('"lastTransitionAt"')} AS "lastTransitionAt"
     FROM "Condition" WHERE "resourceId" = r.id) x), '[]') AS conditions,
-  coalesce((SELECT json_agg(x ORDER BY x."createdAt") FROM (
-    SELECT n.id, n.name, n."createdAt", ${ms('s."lastSeenAt"')} AS "lastSeenAt"
-    FROM "Resource" n JOIN "NodeStatus" s ON s."resourceId" = n.id
-    WHERE n.kind = 'node' AND n."deletionRequestedAt" IS NULL) x), '[]') AS nodes,
+  coalesce((SELECT json_agg(json_build_object('id', n.id, 'name', n.name, 'lastSeenAt', ${ms('s."lastSeenAt"')}) ${joinedFirst})
+    ${livingNodes}), '[]') AS nodes,
   coalesce((SELECT json_agg(x ORDER BY x.name) FROM (
     SELECT name, value FROM "ProjectEnv" e WHERE e."projectId" = r."projectId" AND r.kind = 'application') x), '[]') AS "projectEnv",
   coalesce((SELECT json_object_agg(s.name, (SELECT max(v.version) FROM "SecretVersion" v WHERE v."secretId" = s.id))

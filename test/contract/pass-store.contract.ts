@@ -132,6 +132,17 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(claimed.nodes).toMatchObject([{ id: node.id, name: 'n1', lastSeenAt: now }])
       })
 
+      it('nodes that joined at one moment -> by their ids, and what names none stays on the first whatever is written', async () => {
+        await store.addNode({ id: 'node_0', name: 'n0', subnet: '10.192.16.0/20' }, now)
+        const homes = []
+        for (const seen of ['node_0', node.id, 'node_0']) {
+          await store.seen(seen, now + 1)
+          const { nodes, desired } = await claim()
+          homes.push([nodes.map((n) => n.id), (desired as ApplicationDesired).node])
+        }
+        expect(homes).toEqual(homes.map(() => [['node_0', node.id], 'node_0']))
+      })
+
       it('placed on a node that is named -> that one; on one that does not exist -> none', async () => {
         await store.addNode({ id: 'node_2', name: 'n2', subnet: '10.192.16.0/20' }, now + 1)
         await store.change(app.id, { ...spec, placement: { node: 'n2' } }, now)

@@ -23,6 +23,8 @@ export class NodeView {
   readonly ingress = new Map<string, string[]>()
   dns = new Map<string, string[]>()
   readonly namedAt = new Map<string, number>()
+  /** By resource that ingress shows: since when it does so without a gap. */
+  readonly shownSince = new Map<string, number>()
   private stale = true
   private hosts = ''
 
@@ -49,6 +51,8 @@ export class NodeView {
       const { publication } = JSON.parse(readFileSync(join(paths.fragments, file), 'utf8')) as { publication: Publication }
       this.ingress.set(file.replace(/\.json$/, ''), publication.addresses)
     }
+    for (const resource of this.shownSince.keys()) if (!this.ingress.has(resource)) this.shownSince.delete(resource)
+    for (const resource of this.ingress.keys()) if (!this.shownSince.has(resource)) this.shownSince.set(resource, this.clock.now())
     this.hosts = readIfThere(paths.hosts)
     this.clock.after(this.random.between(1, hostsReloadMs), () => {
       this.note()

@@ -44,6 +44,7 @@ interface Row {
 
 interface NodeRow extends NodeState {
   subnet: string
+  createdAt: number
   /** When an address was given back. */
   rested: Map<string, number>
 }
@@ -175,8 +176,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
     return newest.map((entry, i) => [newest.slice(0, i + 1).filter(([, { of }]) => of === entry[1].of).length, entry])
   }
 
-  async addNode({ id, name, subnet }: { id: string; name: string; subnet: string }): Promise<void> {
-    this.nodes.set(id, { id, name, subnet, lastSeenAt: null, rested: new Map() })
+  async addNode({ id, name, subnet }: { id: string; name: string; subnet: string }, now: number): Promise<void> {
+    this.nodes.set(id, { id, name, subnet, createdAt: now, lastSeenAt: null, rested: new Map() })
   }
 
   async seen(nodeId: string, at: number): Promise<void> {
@@ -567,7 +568,8 @@ export class MemoryPassStore implements PassStore, DesiredState {
   }
 
   private nodeStates(): NodeState[] {
-    return [...this.nodes.values()].map(({ id, name, lastSeenAt }) => ({ id, name, lastSeenAt }))
+    const joined = [...this.nodes.values()].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+    return joined.map(({ id, name, lastSeenAt }) => ({ id, name, lastSeenAt }))
   }
 
   private node(id: string): NodeRow {

@@ -35,8 +35,8 @@ interface Request {
 export class SimClients {
   sent = 0
   lost = 0
-  /** By node, host and path: the claim that was seen to be routed there. */
-  private readonly routed = new Map<string, Claim>()
+  /** By node, host and path: the claim that was seen to be routed and shown there, and since when it had been shown. */
+  private readonly routed = new Map<string, { claim: Claim; shownSince: number }>()
   /** Nodes whose Caddy was seen to run. */
   private readonly served = new Set<string>()
   /** One request each at a time: who waits for its answer does not ask again. */
@@ -66,12 +66,11 @@ export class SimClients {
     if (this.random.chance(0.1)) void this.requireTrueWords(claim)
     if (!node.caddy.runs) return this.requireExcuse(node)
     this.served.add(node.id)
-    // What shows nothing here may leave, and come back later than that.
-    if (!this.isPublished(node, claim.id)) this.routed.delete(this.keyOf(node, claim))
     const route = node.caddy.routeOf(claim.host, claim.path)
     const owner = route && ownerOf(route)
     if (route && route.host === claim.host && (route.prefix ?? '/') === claim.path && owner === claim.id) {
-      if (this.isPublished(node, claim.id)) this.routed.set(this.keyOf(node, claim), claim)
+      const shownSince = node.view.shownSince.get(claim.id)
+      if (shownSince !== undefined) this.routed.set(this.keyOf(node, claim), { claim, shownSince })
       void this.sendOnce(this.keyOf(node, claim), { node, route, owner, ...this.seenOf(node, owner) })
       return
     }
@@ -83,10 +82,14 @@ export class SimClients {
       this.watch.fail(`nobody listens on ${node.id}, whose ingress served and was to stay as it is`)
   }
 
-  /** What other people change never takes a route away, but for paths of one host: Caddy refuses it as a whole. */
+  /**
+   * What other people change never takes a route away, but for paths of one host: Caddy refuses it as a whole. What was shown
+   * nowhere on the node for a moment may have left, and be routed later than it is shown again.
+   */
   private requireStillRouted(node: SimNode, claim: Claim): void {
     const before = this.routed.get(this.keyOf(node, claim))
-    if (before?.id !== claim.id || before.since !== claim.since || node.caddy.refused.has(claim.host)) return
+    if (before?.claim.id !== claim.id || before.claim.since !== claim.since || node.caddy.refused.has(claim.host)) return
+    if (node.view.shownSince.get(claim.id) !== before.shownSince) return
     this.watch.fail(`${node.id} routes ${claim.host}${claim.path} no longer, which is ${claim.id}'s and was not changed`)
   }
 
