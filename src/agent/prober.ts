@@ -2,6 +2,7 @@ import type { EngineContainer } from '../adapters/docker/engine.js'
 import { probeSchema, type Probe } from '../reconcile/action.js'
 import { label } from '../reconcile/labels.js'
 import { abortable } from './abortable.js'
+import type { OwnEffects } from './own-effects.js'
 import type { Clock, ProbeState, Readiness, ResourceRef } from './ports.js'
 import type { RunProbe } from './probe.js'
 import { Pulse } from './pulse.js'
@@ -22,13 +23,16 @@ const endsKept = 1_024
 export interface ProberOptions {
   run: RunProbe
   clock: Pick<Clock, 'now'>
-  /** Readiness or liveness of one of the resource's containers changed, and nobody who waits for it will tell. */
+  /** A change within an action on its container is seen by the pass that follows the action. */
+  effects: Pick<OwnEffects, 'covers'>
+  /** Readiness or liveness of one of the resource's containers changed, and no action's answer will tell. */
   onChange(resource: ResourceRef, why: string): void
 }
 
 /** One run of one container: a restart begins a new one. */
 interface Target {
   id: string
+  name: string
   startedAt: number
   address: string
   /** null: nobody asks whether it is ready. */
@@ -162,6 +166,7 @@ export class Prober implements Readiness {
     if (known) this.end(known)
     const target: Target = {
       id: container.id,
+      name: container.name,
       startedAt,
       address,
       probe,
@@ -184,13 +189,13 @@ export class Prober implements Readiness {
   }
 
   private pulseOf(target: Target, probe: Probe): Pulse {
-    const { run, clock, onChange } = this.options
+    const { run, clock } = this.options
     return new Pulse({
       probe,
       clock,
       turns: this.turns,
       ask: () => run(target, probe),
-      onChange: (live) => onChange(target.resource, live ? 'a container lives after all' : 'a container hangs'),
+      onChange: (live) => this.tell(target, live ? 'a container lives after all' : 'a container hangs'),
     })
   }
 
@@ -246,9 +251,13 @@ export class Prober implements Readiness {
     target.wasReady ||= ready
     target.retryMs = firstRetryOf(target.probe)
     if (ready) target.pulse?.begin()
-    const waited = ready && target.waiters.size > 0
-    for (const tell of target.waiters) if (ready) tell(true)
-    if (!waited) this.options.onChange(target.resource, ready ? 'a container turned ready' : 'a container turned unready')
+    if (ready) for (const tell of target.waiters) tell(true)
+    this.tell(target, ready ? 'a container turned ready' : 'a container turned unready')
+  }
+
+  private tell({ name, resource }: Target, why: string): void {
+    const { effects, clock, onChange } = this.options
+    if (!effects.covers(name, clock.now())) onChange(resource, why)
   }
 
   private schedule(target: Target, probe: Probe): void {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { EngineContainer, EngineEvent } from '../adapters/docker/engine.js'
 import { label } from '../reconcile/labels.js'
 import { NudgeQueue } from './nudge-queue.js'
@@ -8,8 +8,9 @@ import { ToldStates } from './told-states.js'
 import { Watcher } from './watcher.js'
 import { noLog } from './testing/no-log.js'
 
-const tick = () => new Promise((resolve) => setTimeout(resolve, 2))
-const debounced = () => new Promise((resolve) => setTimeout(resolve, 70))
+const tickMs = 2
+const tick = () => vi.advanceTimersByTimeAsync(tickMs)
+const debounced = () => vi.advanceTimersByTimeAsync(70)
 
 /** An engine that only has events; each subscription is kept so that the test can feed and break it. */
 class EventSource {
@@ -45,7 +46,9 @@ describe('Watcher', () => {
   let system: string[]
   let stop: AbortController
 
+  afterEach(() => void vi.useRealTimers())
   beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     source = new EventSource()
     now = 1_000_000
     slept = []
@@ -54,7 +57,7 @@ describe('Watcher', () => {
     prober = []
     system = []
     stop = new AbortController()
-    const clock: Clock = { now: () => now, sleep: async (ms) => void (slept.push(ms), await tick()) }
+    const clock: Clock = { now: () => now, sleep: (ms) => (slept.push(ms), new Promise((resolve) => setTimeout(resolve, tickMs))) }
     effects = new OwnEffects(clock)
     const watcher = new Watcher({
       instance: 'i',

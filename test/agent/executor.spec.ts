@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { networkName } from '../../src/agent/node-network.js'
 import { label } from '../../src/reconcile/labels.js'
+import { freePort } from '../../src/embedded/ports.js'
 import { openAgentWorld, until, type AgentWorld } from './agent-world.js'
 import { testApp } from './docker-world.js'
 
@@ -201,9 +202,9 @@ describe('ensureContainer', () => {
   })
 
   it('a port that a process or a container holds -> the holder is named; free again -> it starts', async () => {
+    const port = await freePort()
     const server = createServer()
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as { port: number }
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
     const publishedPorts = [{ containerPort: 8080, hostPort: port, hostAddress: '127.0.0.1', protocol: 'tcp' as const }]
     const spec = world.spec(fresh(), { publishedPorts })
     await expect(world.ensure(spec)).rejects.toEqual(

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { generateToken, hashToken } from '../../src/adapters/crypto/token.js'
 import { abilities, abilityOf, type Ability } from '../../src/api/auth/ability.js'
+import { SubscriptionGateway } from '../../src/api/graphql/subscription.gateway.js'
 import { startApi, type ApiUnderTest } from './api-under-test.js'
 
 type Root = 'Query' | 'Mutation' | 'Subscription'
@@ -117,7 +118,7 @@ async function asked(root: Root, call: string, token: string): Promise<unknown[]
   return subscribed(`subscription { ${call} }`, token)
 }
 
-/** Codes of the errors that a subscription begins with; none when it is still open after a moment, or ended well. */
+/** Codes of the errors that a subscription begins with; none when it follows, or ended well. */
 async function subscribed(query: string, token: string): Promise<unknown[]> {
   const client = createClient({
     url: `${api.url.replace(/^http/, 'ws')}/graphql`,
@@ -125,18 +126,20 @@ async function subscribed(query: string, token: string): Promise<unknown[]> {
     retryAttempts: 0,
     connectionParams: { authorization: `Bearer ${token}` },
   })
+  const opened = () => api.app.get(SubscriptionGateway).openedSubscriptions
+  const before = opened()
+  let codes: unknown[] | null = null
   try {
-    return await new Promise<unknown[]>((resolve) => {
-      client.subscribe(
-        { query },
-        {
-          next: (result) => resolve(codesOf(result.errors ?? [])),
-          error: (error) => resolve(Array.isArray(error) ? codesOf(error) : [error]),
-          complete: () => resolve([]),
-        },
-      )
-      setTimeout(() => resolve([]), 500)
-    })
+    client.subscribe(
+      { query },
+      {
+        next: (result) => (codes ??= codesOf(result.errors ?? [])),
+        error: (error) => (codes ??= Array.isArray(error) ? codesOf(error) : [error]),
+        complete: () => (codes ??= []),
+      },
+    )
+    await expect.poll(() => codes !== null || opened() > before).toBe(true)
+    return codes ?? []
   } finally {
     await client.dispose()
   }

@@ -68,12 +68,11 @@ describe('images', () => {
     })
   })
 
-  it('nginx -> serves its welcome page, and stops at once', async () => {
+  it('nginx -> serves its welcome page, and stops when it is asked to', async () => {
     const { container, address } = await start({ Image: NGINX_IMAGE })
     expect(await (await get(`http://${address}/`)).text()).toContain('Welcome to nginx')
-    const before = performance.now()
     await container.stop({ t: 10 })
-    expect(performance.now() - before).toBeLessThan(3_000)
+    // Who does not stop by itself is killed, and has 137.
     expect((await container.inspect()).State.ExitCode).toBe(0)
   })
 
@@ -110,13 +109,11 @@ describe('test application', () => {
     expect(await answer.json()).toEqual({ length: 12_345 })
   })
 
-  it('SIGTERM in the middle of a slow request -> the request is answered', async () => {
+  it('SIGTERM in the middle of a request -> it is answered to its end', async () => {
     const { container, address } = await start({ Image: testAppImage('1') })
-    await get(`http://${address}:8080/healthz`)
-    const slow = get(`http://${address}:8080/slow?ms=1000`)
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    const begun = await get(`http://${address}:8080/stream?ms=1000`)
     await container.kill({ signal: 'SIGTERM' })
-    expect((await slow).status).toBe(200)
+    expect(await begun.text()).toMatch(/^(still here\n)+end\n$/)
     expect(await container.wait()).toMatchObject({ StatusCode: 0 })
   })
 

@@ -141,10 +141,15 @@ describe('the whole application', () => {
   })
 
   it('depends on another -> starts when that one is ready', { timeout: 120_000 }, async () => {
-    const db = await create('db', { env: [{ name: 'READY_AFTER_MS', value: '4000' }] })
+    const db = await create('db', { files: [{ path: '/tmp/unready', content: '' }] })
     const app = await create('needy', { dependsOn: ['db'] })
     await app.untilReady({ status: 'False', reason: 'DependencyNotReady' })
     expect(await app.containers()).toEqual([])
+    const makeReady = async () => {
+      const [container] = await db.containers()
+      return container !== undefined && (await fetch(`http://${container.address}:8080/unready`, { method: 'DELETE' })).ok
+    }
+    await until('the one it waits for listens', () => makeReady().catch(() => false))
     await app.untilSettled({ release: 1, replicas: 1 })
     await app.delete()
     await db.delete()
