@@ -1,4 +1,5 @@
 import type { IngressRecord } from '../reconcile/ingress/desired.js'
+import { toPlainText } from '../reconcile/name.js'
 import type { Transaction } from './database.js'
 
 /** Writes what an ingress found out. Owners of domains see `toldAt` and look at it in a pass of their own. */
@@ -18,16 +19,17 @@ export async function writeIngressRecord(tx: Transaction, ingress: string, recor
     case 'route': {
       const { resource, host, path, routed, reason, message } = record
       // Somebody else may have it by now: then this is no news of anybody's.
-      await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { routed, reason, message, toldAt: at } })
+      await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { routed, reason, message: toPlainText(message), toldAt: at } })
       return
     }
     case 'refused': {
       const { resource, host, path, message, part } = record
-      await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { refusedAt: at, refusedMessage: message, refusedPart: part } })
+      await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { refusedAt: at, refusedMessage: toPlainText(message), refusedPart: part } })
       return
     }
     case 'certificate': {
-      const { issuer, notAfter, error } = record.certificate
+      const { issuer, notAfter } = record.certificate
+      const error = record.certificate.error && toPlainText(record.certificate.error)
       const until = notAfter === null ? null : new Date(notAfter)
       await tx.$executeRaw`
         UPDATE "Domain" SET "certificateSeenAt" = ${at}, "certificateIssuer" = ${issuer}, "certificateNotAfter" = ${until}::timestamptz,

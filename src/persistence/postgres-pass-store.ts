@@ -1,16 +1,14 @@
 import type { ApplicationRecord } from '../reconcile/application/desired.js'
-import type { ConditionChange } from '../reconcile/condition.js'
 import type { ResourceView } from '../reconcile/controller.js'
 import { controllerOf } from '../reconcile/controllers.js'
 import type { IngressRecord } from '../reconcile/ingress/desired.js'
 import { reconciledKinds } from '../reconcile/kind.js'
 import type { Decision } from '../reconcile/loop.js'
 import type { Database, Transaction } from './database.js'
-import { announce } from './announce.js'
-import { makeIngressesOfDue } from './domain-claims.js'
 import { Prisma } from './generated/client.js'
-import type { ClaimedPass, DueResource, OpenPass, PassOutcome, PassStep, PassStore } from './pass-store.js'
 import { writeIngressRecord } from './ingress-records.js'
+import { writeOutcome } from './pass-outcome.js'
+import type { ClaimedPass, DueResource, OpenPass, PassStep, PassStore } from './pass-store.js'
 import { writeApplicationRecord } from './records.js'
 import { readDraft, readSnapshot, type Snapshot, type ToldDomain } from './snapshot.js'
 
@@ -146,43 +144,6 @@ function writeRecord(tx: Transaction, resource: ResourceView, record: unknown, n
   }
 }
 
-async function writeOutcome(
-  tx: Transaction,
-  resource: ResourceView,
-  pass: number,
-  outcome: PassOutcome,
-  now: number,
-): Promise<void> {
-  const at = new Date(now)
-  if (outcome.finalize) {
-    await tx.$executeRaw`
-      INSERT INTO "Tombstone" ("resourceId", kind, "projectId", name, "removesVolumes", "deletedAt")
-      SELECT id, kind, "projectId", name, "removesVolumes", ${at} FROM "Resource" WHERE id = ${resource.id}`
-    await writeEvents(tx, resource, outcome, at)
-    await tx.resource.delete({ where: { id: resource.id } })
-    await announce(tx, resource.id)
-    return
-  }
-  await writeConditions(tx, resource.id, outcome, at)
-  await writeFailures(tx, resource.id, outcome)
-  await writeEvents(tx, resource, outcome, at)
-  await tx.resource.update({
-    where: { id: resource.id },
-    data: {
-      decision: outcome.decision as object,
-      decisionPass: pass,
-      lastPassAt: at,
-      lastError: outcome.lastError,
-      nextPassDueAt: new Date(outcome.nextPassDueAt),
-      ...(outcome.observedGeneration === null ? {} : { observedGeneration: outcome.observedGeneration }),
-    },
-    select: { id: true },
-  })
-  if (outcome.decision.wakes) await makeDependantsDue(tx, resource, at)
-  if (outcome.concernsOthers) await makeIngressesOfDue(tx, resource.id, at)
-  if (outcome.conditions.some((c) => c.changed) || outcome.events.length > 0) await announce(tx, resource.id)
-}
-
 /** What an ingress is about to tell anew is left to the next pass: nobody waits for it, so nobody waits for each other. */
 async function forgetTold(tx: Transaction, told: ToldDomain[]): Promise<void> {
   if (told.length === 0) return
@@ -192,50 +153,4 @@ async function forgetTold(tx: Transaction, told: ToldDomain[]): Promise<void> {
       JOIN jsonb_to_recordset(${JSON.stringify(told)}::jsonb) AS t(host text, path text, "toldAt" text)
         ON t.host = d.host AND t.path = d.path AND t."toldAt"::timestamptz = d."toldAt"
       FOR UPDATE OF d SKIP LOCKED)`
-}
-
-/** Locks follow the direction of `dependsOn`, which has no circles. */
-async function makeDependantsDue(tx: Transaction, { projectId, name }: ResourceView, at: Date): Promise<void> {
-  await tx.$executeRaw`
-    UPDATE "Resource" SET "nextPassDueAt" = ${at}
-    WHERE "projectId" = ${projectId} AND kind = 'application' AND jsonb_exists(spec -> 'dependsOn', ${name})`
-}
-
-async function writeConditions(tx: Transaction, resourceId: string, outcome: PassOutcome, at: Date): Promise<void> {
-  for (const { condition } of outcome.conditions.filter((c) => c.changed)) {
-    const { type, status, reason, message, observedGeneration, lastTransitionAt } = condition
-    const data = { status, reason, message, observedGeneration, lastTransitionAt: new Date(lastTransitionAt) }
-    await tx.condition.upsert({
-      where: { resourceId_type: { resourceId, type } },
-      create: { resourceId, type, ...data },
-      update: data,
-    })
-  }
-  const transitions = outcome.conditions.filter((c) => c.transitioned).map((c) => transition(resourceId, c, at))
-  if (transitions.length > 0) await tx.conditionTransition.createMany({ data: transitions })
-  if (outcome.droppedConditions.length > 0)
-    await tx.condition.deleteMany({ where: { resourceId, type: { in: outcome.droppedConditions } } })
-}
-
-function transition(resourceId: string, { condition }: ConditionChange, at: Date) {
-  const { type, status, reason, message, observedGeneration } = condition
-  return { resourceId, type, status, reason, message, observedGeneration, at }
-}
-
-async function writeFailures(tx: Transaction, resourceId: string, { failures }: PassOutcome): Promise<void> {
-  if (failures.cleared.length > 0) await tx.actionFailure.deleteMany({ where: { resourceId, key: { in: failures.cleared } } })
-  for (const { key, nextTryAt, ...rest } of failures.set) {
-    const data = { ...rest, nextTryAt: new Date(nextTryAt) }
-    await tx.actionFailure.upsert({
-      where: { resourceId_key: { resourceId, key } },
-      create: { resourceId, key, ...data },
-      update: data,
-    })
-  }
-}
-
-async function writeEvents(tx: Transaction, resource: ResourceView, { events }: PassOutcome, at: Date): Promise<void> {
-  if (events.length === 0) return
-  const { id: resourceId, projectId, generation } = resource
-  await tx.event.createMany({ data: events.map((e) => ({ ...e, resourceId, projectId, generation, at })) })
 }

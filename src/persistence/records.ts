@@ -1,4 +1,5 @@
 import type { ApplicationRecord } from '../reconcile/application/desired.js'
+import { toPlainText } from '../reconcile/name.js'
 import type { Transaction } from './database.js'
 import { releaseAddress, takeAddress } from './addresses.js'
 import { makeIngressesOfDue } from './domain-claims.js'
@@ -33,7 +34,7 @@ export async function writeApplicationRecord(
     case 'verdict':
       await tx.release.update({
         where: { resourceId_number: { resourceId, number: record.release } },
-        data: { verdictReason: record.reason, verdictMessage: record.message },
+        data: { verdictReason: record.reason, verdictMessage: toPlainText(record.message) },
       })
       return null
     case 'preDeployed':

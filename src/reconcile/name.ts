@@ -4,6 +4,11 @@ import { z } from 'zod'
 export function isPlainText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
+/** Words of others (an engine, a probe's command) may be none: what cannot be kept of them becomes U+FFFD. */
+export function toPlainText(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD')
+}
+
 export const plainTextRule = 'must be Unicode text without NUL'
 
 /** Names become DNS labels, so they follow RFC 1123 with a letter first. */
@@ -11,7 +16,10 @@ export const namePattern = /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 export const nameSchema = z
   .string()
-  .regex(namePattern, 'must start with a letter, hold only a-z, 0-9 and -, end with a letter or digit, and have at most 63 characters')
+  .regex(
+    namePattern,
+    'must start with a letter, hold only a-z, 0-9 and -, end with a letter or digit, and have at most 63 characters',
+  )
 
 const imageComponent = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*'
 const imageHost = '(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::[0-9]+)?'

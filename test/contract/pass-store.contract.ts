@@ -404,6 +404,25 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect(row?.conditions[0]?.lastTransitionAt).toBe(now + 5_000)
       })
 
+      // An engine's words hold those of others: arguments, paths, what a registry answered.
+      it('words of others with NUL or half a character -> told as far as can be', async () => {
+        const message = 'words\0of \ud83d'
+        const failure = { key: 'k', generation: 1, count: 1, reason: 'EngineError', message, retryable: true, nextTryAt: now }
+        await pass(async (opened) => {
+          await opened.write([release(1), { type: 'verdict', release: 1, reason: 'ContainerExited', message }])
+          return {
+            conditions: [condition({ message })],
+            events: [{ severity: 'Warning', reason: 'Ready', message }],
+            failures: { set: [failure], cleared: [] },
+            decision: decision({ summary: [message] }),
+            lastError: message,
+          }
+        })
+        const told = await store.read(app.id)
+        const texts = [told?.conditions[0], told?.events.at(-1), told?.failures[0], told?.releases[0]?.verdict]
+        expect([...texts.map((t) => t?.message), told?.lastError].filter((text) => !/^words.of .$/u.test(text ?? ''))).toEqual([])
+      })
+
       it('conditions -> told to the next pass; one that is dropped is gone', async () => {
         await pass(() => ({ conditions: [condition(), condition({ type: 'Available' })] }))
         await pass(({ conditions }) => {
