@@ -134,11 +134,11 @@ SELECT r.id, r.kind, r."projectId", p.name AS project, r.name, r.spec, r."publis
     SELECT release, replica, node, address, state,
       ${ms('"stateAt"')} AS "stateAt", ${ms('"readyAt"')} AS "readyAt", ${ms('"unroutedAt"')} AS "unroutedAt"
     FROM "Endpoint" WHERE "resourceId" = r.id) x), '[]') AS endpoints,
-  coalesce((SELECT json_agg(x) FROM (
+  coalesce((SELECT json_agg(x ORDER BY x.key) FROM (
     SELECT key, generation, count, reason, message, retryable, ${ms('"nextTryAt"')} AS "nextTryAt"
     FROM "ActionFailure" WHERE "resourceId" = r.id) x), '[]') AS failures,
-  coalesce((SELECT json_agg(key) FROM "ActionHold" h WHERE h."resourceId" = r.id AND h.generation = r.generation), '[]') AS holds,
-  coalesce((SELECT json_agg(x) FROM (
+  coalesce((SELECT json_agg(key ORDER BY key) FROM "ActionHold" h WHERE h."resourceId" = r.id AND h.generation = r.generation), '[]') AS holds,
+  coalesce((SELECT json_agg(x ORDER BY x.type) FROM (
     SELECT type, status, reason, message, "observedGeneration", ${ms('"lastTransitionAt"')} AS "lastTransitionAt"
     FROM "Condition" WHERE "resourceId" = r.id) x), '[]') AS conditions,
   coalesce((SELECT json_agg(json_build_object('id', n.id, 'name', n.name, 'lastSeenAt', ${ms('s."lastSeenAt"')}) ${joinedFirst})

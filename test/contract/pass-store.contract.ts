@@ -450,6 +450,15 @@ export function passStoreContract(name: string, open: () => Promise<StoreUnderTe
         expect((await store.read(app.id))?.failures).toEqual([{ ...failure, count: 2, retryable: false }])
       })
 
+      it('failures -> in the order of their keys, whichever was written last', async () => {
+        const failure = { generation: 1, count: 1, reason: 'EngineError', message: 'm', retryable: true, nextTryAt: now }
+        const set = (...keys: string[]) => pass(() => ({ failures: { set: keys.map((key) => ({ ...failure, key })), cleared: [] } }))
+        await set('publish:b', 'publish:a')
+        await set('publish:b')
+        await set('publish:a')
+        expect((await store.read(app.id))?.failures.map((f) => f.key)).toEqual(['publish:a', 'publish:b'])
+      })
+
       it('a hold -> for its generation only', async () => {
         await store.hold(app.id, 'pull:x')
         await pass(({ holds }) => {

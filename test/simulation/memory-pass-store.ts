@@ -502,7 +502,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
         (f) => !outcome.failures.cleared.includes(f.key) && !outcome.failures.set.some((s) => s.key === f.key),
       ),
       ...outcome.failures.set,
-    ]
+    ].sort((a, b) => (a.key < b.key ? -1 : 1))
     draft.events.push(...outcome.events.map((e) => ({ ...e, at: now })))
     draft.decision = asStored(outcome.decision)
     draft.decisionPass = pass
