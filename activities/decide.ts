@@ -259,7 +259,7 @@ function recordEvents(record: unknown): EventDraft[] {
 }
 
 function lastErrorOf(failures: Failure[]): string | null {
-  const worst = failures.toSorted((a, b) => b.nextTryAt - a.nextTryAt)[0]
+  const worst = failures.toSorted((a, b) => b.nextTryAt - a.nextTryAt || (a.key < b.key ? -1 : 1))[0]
   return worst ? `${worst.key}: ${worst.reason}: ${worst.message}` : null
 }
 

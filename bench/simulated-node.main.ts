@@ -82,7 +82,6 @@ const nudges = new NudgeQueue((resources, why) => channel.nudge(resources, why))
 const prober = new Prober({
   run: () => Promise.resolve({ ok: true, message: 'simulated' }),
   clock,
-  effects,
   onChange: (resource, why) => nudges.nudge(resource, why),
 })
 // Nobody answers names here, so publications are live when their files are written.

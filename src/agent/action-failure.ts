@@ -1,4 +1,5 @@
 import { EngineFailure } from '../adapters/docker/engine.js'
+import { toPlainText } from '../reconcile/name.js'
 
 /** Why an action failed, in the words that conditions carry. `retryable` false: time alone does not cure it. */
 export class ActionFailure extends Error {
@@ -7,7 +8,7 @@ export class ActionFailure extends Error {
     message: string,
     readonly retryable: boolean,
   ) {
-    super(message)
+    super(toPlainText(message))
     this.name = 'ActionFailure'
   }
 }

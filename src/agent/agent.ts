@@ -116,7 +116,6 @@ export class Agent {
     this.prober = new Prober({
       run: runProbes(runner, new ExecProbes(this.engine)),
       clock,
-      effects,
       onChange: (resource, why) => this.nudges.nudge(resource, why),
     })
     this.network = new NodeNetwork({

@@ -24,13 +24,18 @@ export async function ensureContainer(
   context: ActionContext,
 ): Promise<ResultOf['ensureContainer']> {
   requireSpecOfOwner(container, context)
-  const spec = context.folders.mounted(container)
-  const run = new Ensure(spec, context)
-  const running = await run.untilSettled()
-  context.prober.track(running)
-  const ready = await readiness(running, awaitReadyMs, context)
-  if (ready && running.restartPolicy === 'no') await widenPolicy(running, context)
-  return { containerId: running.id, created: run.created, ready }
+  const tellsReady = awaitReadyMs > 0 ? context.prober.expectReady(container.name) : () => {}
+  try {
+    const spec = context.folders.mounted(container)
+    const run = new Ensure(spec, context)
+    const running = await run.untilSettled()
+    context.prober.track(running)
+    const ready = await readiness(running, awaitReadyMs, context)
+    if (ready && running.restartPolicy === 'no') await widenPolicy(running, context)
+    return { containerId: running.id, created: run.created, ready }
+  } finally {
+    tellsReady()
+  }
 }
 
 /** The signature proves who asked, this proves that the spec is about the same resource. */

@@ -1,4 +1,5 @@
 import { noIngress } from './testing/no-ingress.js'
+import { noReadiness } from './testing/no-readiness.js'
 import { describe, expect, it } from 'vitest'
 import { EngineFailure, type Engine, type EngineContainer } from '../adapters/docker/engine.js'
 import type { ConnectionCounter } from './connections.js'
@@ -15,7 +16,7 @@ describe('createObserver', () => {
       instance: 'i',
       node: 'node_1',
       engine: { list } as unknown as Engine,
-      prober: { track: () => undefined, stateOf: () => ({ ready: null, message: '' }), awaitReady: async () => false },
+      prober: noReadiness,
       publisher: { publish: async () => undefined, liveRevision: () => null, names: () => false },
       ...noIngress,
       connections: { count: async () => ({}) } as unknown as ConnectionCounter,

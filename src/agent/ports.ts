@@ -43,6 +43,11 @@ export interface Readiness {
   /** Tells the prober of a container as it is now; called again and again with the newest state. */
   track(container: EngineContainer): void
   stateOf(container: EngineContainer): ProbeState
+  /**
+   * An action is about to wait for the container of that name: that it turns ready is the action's to tell, also when it
+   * does so before the wait begins, until the function is called that this answers. One action at a time for each name.
+   */
+  expectReady(name: string): () => void
   /** Resolves with true at the first success, with false when it ends or `ms` are over. */
   awaitReady(container: EngineContainer, ms: number, signal: AbortSignal): Promise<boolean>
 }

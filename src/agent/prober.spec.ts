@@ -9,18 +9,14 @@ describe('Prober', () => {
   let answers: (at: number) => boolean
   let probedAt: number[]
   let changes: string[]
-  /** Names of containers on which an action works. */
-  let actedOn: Set<string>
   let prober: Prober
   beforeEach(() => {
     vi.useFakeTimers({ now: bornAt })
     answers = () => true
     probedAt = []
     changes = []
-    actedOn = new Set()
     prober = new Prober({
       clock: { now: () => Date.now() },
-      effects: { covers: (name) => actedOn.has(name) },
       run: async () => {
         probedAt.push(Date.now() - bornAt)
         return { ok: answers(Date.now() - bornAt), message: 'probed' }
@@ -201,31 +197,31 @@ describe('Prober', () => {
   describe('awaitReady', () => {
     const never = new AbortController().signal
 
-    it('ready in time -> true, and the change is not told: the action tells it', async () => {
+    it('ready in time -> true, and the change is not told: the waiter tells it', async () => {
       answers = (at) => at > 50
-      actedOn.add('n')
       const ready = prober.awaitReady(container(), 400, never)
       await vi.advanceTimersByTimeAsync(100)
       await expect(ready).resolves.toBe(true)
       expect(changes).toEqual([])
     })
 
-    it('ready before its action waits for that -> true at once, and not told either; what changes afterwards is', async () => {
-      answers = (at) => at < 3_000
-      actedOn.add('n')
+    it('ready before the wait that was announced -> true at once, and not told either; what changes otherwise is', async () => {
+      answers = (at) => at < 3_000 || at > 20_000
+      const end = prober.expectReady('n')
       prober.track(container())
       await vi.advanceTimersByTimeAsync(100)
       await expect(prober.awaitReady(container(), 400, never)).resolves.toBe(true)
-      actedOn.delete('n')
       expect(changes).toEqual([])
-      await vi.advanceTimersByTimeAsync(10_000)
+      await vi.advanceTimersByTimeAsync(15_000)
       expect(changes).toEqual(['app_a: a container turned unready'])
+      end()
+      await vi.advanceTimersByTimeAsync(15_000)
+      expect(changes).toEqual(['app_a: a container turned unready', 'app_a: a container turned ready'])
     })
 
     it('not ready in time -> false, and a later change is told', async () => {
       answers = (at) => at > 500
-      actedOn.add('n')
-      const ready = prober.awaitReady(container(), 400, never).finally(() => actedOn.delete('n'))
+      const ready = prober.awaitReady(container(), 400, never)
       await vi.advanceTimersByTimeAsync(2_000)
       await expect(ready).resolves.toBe(false)
       expect(changes).toEqual(['app_a: a container turned ready'])
@@ -257,7 +253,6 @@ describe('Prober', () => {
     let most = 0
     const many = new Prober({
       clock: { now: () => Date.now() },
-      effects: { covers: () => false },
       run: async () => {
         most = Math.max(most, ++running)
         await new Promise((resolve) => setTimeout(resolve, 10))
@@ -290,7 +285,6 @@ describe('Prober', () => {
       askedAt = []
       prober = new Prober({
         clock: { now: () => Date.now() },
-        effects: { covers: (name) => actedOn.has(name) },
         run: async (_, probe) => {
           const at = Date.now() - bornAt
           if (probe.kind === 'http') return { ok: answers(at), message: 'probed' }

@@ -2,7 +2,6 @@ import type { EngineContainer } from '../adapters/docker/engine.js'
 import { probeSchema, type Probe } from '../reconcile/action.js'
 import { label } from '../reconcile/labels.js'
 import { abortable } from './abortable.js'
-import type { OwnEffects } from './own-effects.js'
 import type { Clock, ProbeState, Readiness, ResourceRef } from './ports.js'
 import type { RunProbe } from './probe.js'
 import { Pulse } from './pulse.js'
@@ -23,9 +22,7 @@ const endsKept = 1_024
 export interface ProberOptions {
   run: RunProbe
   clock: Pick<Clock, 'now'>
-  /** A change within an action on its container is seen by the pass that follows the action. */
-  effects: Pick<OwnEffects, 'covers'>
-  /** Readiness or liveness of one of the resource's containers changed, and no action's answer will tell. */
+  /** Readiness or liveness of one of the resource's containers changed, and nobody who waits for it will tell. */
   onChange(resource: ResourceRef, why: string): void
 }
 
@@ -60,6 +57,8 @@ interface Target {
  */
 export class Prober implements Readiness {
   private readonly targets = new Map<string, Target>()
+  /** Names of containers of which somebody else tells that they turned ready. */
+  private readonly expected = new Set<string>()
   /** When containers ended lately: a report that was read before an end may come after it. */
   private readonly ends = new Map<string, number>()
   private readonly bornAt: number
@@ -107,6 +106,11 @@ export class Prober implements Readiness {
   /** An agent that was stopped for a while (frozen, or a machine that slept) has a verdict, but an old one: nobody may be given up for it. */
   private fresh({ askedAt, probe }: Target): boolean {
     return probe === null || (askedAt !== null && this.options.clock.now() - askedAt <= staleAfterMs(probe))
+  }
+
+  expectReady(name: string): () => void {
+    this.expected.add(name)
+    return () => void this.expected.delete(name)
   }
 
   async awaitReady(container: EngineContainer, ms: number, signal: AbortSignal): Promise<boolean> {
@@ -189,13 +193,13 @@ export class Prober implements Readiness {
   }
 
   private pulseOf(target: Target, probe: Probe): Pulse {
-    const { run, clock } = this.options
+    const { run, clock, onChange } = this.options
     return new Pulse({
       probe,
       clock,
       turns: this.turns,
       ask: () => run(target, probe),
-      onChange: (live) => this.tell(target, live ? 'a container lives after all' : 'a container hangs'),
+      onChange: (live) => onChange(target.resource, live ? 'a container lives after all' : 'a container hangs'),
     })
   }
 
@@ -251,13 +255,9 @@ export class Prober implements Readiness {
     target.wasReady ||= ready
     target.retryMs = firstRetryOf(target.probe)
     if (ready) target.pulse?.begin()
-    if (ready) for (const tell of target.waiters) tell(true)
-    this.tell(target, ready ? 'a container turned ready' : 'a container turned unready')
-  }
-
-  private tell({ name, resource }: Target, why: string): void {
-    const { effects, clock, onChange } = this.options
-    if (!effects.covers(name, clock.now())) onChange(resource, why)
+    const waited = ready && (target.waiters.size > 0 || this.expected.has(target.name))
+    for (const tell of target.waiters) if (ready) tell(true)
+    if (!waited) this.options.onChange(target.resource, ready ? 'a container turned ready' : 'a container turned unready')
   }
 
   private schedule(target: Target, probe: Probe): void {

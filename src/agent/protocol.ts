@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { toPlainText } from '../reconcile/name.js'
 
 /**
  * The agent's channel: one WebSocket that the agent opens to `<api>/agent` with `Authorization: Bearer <channel token>`.
@@ -6,14 +7,17 @@ import { z } from 'zod'
  */
 export const protocolVersion = 1
 
+/** Words of an engine or of a container's label: what no database takes of them must not stop the rest. */
+const words = z.string().transform(toPlainText)
+
 const conditionSchema = z.object({
   type: z.string(),
   status: z.enum(['True', 'False', 'Unknown']),
   reason: z.string(),
-  message: z.string(),
+  message: words,
 })
 
-const resourceRef = z.object({ kind: z.string(), resource: z.string() })
+const resourceRef = z.object({ kind: words, resource: words })
 
 /** A call in either direction: answered by `chunk`* and one `end`, or by `error`. While it runs its caller may send `input`. */
 const callFrames = [
@@ -135,7 +139,7 @@ export const agentFrameSchema = z.discriminatedUnion('type', [
   /** All resources that have containers of this instance here; the API finds orphans in it. Sent after each sweep. */
   z.object({
     type: z.literal('inventory'),
-    resources: z.array(resourceRef.extend({ containers: z.array(z.string()) })),
+    resources: z.array(resourceRef.extend({ containers: z.array(words) })),
   }),
   ...callFrames,
 ])

@@ -202,8 +202,9 @@ export class Publisher implements EndpointReaders {
     const { clock, names, onSilent } = this.options
     const began = clock.now()
     for (;;) {
-      const shown = await names.lookup(name)
+      // Counted until the look began: one that was slow is followed by another before anybody gives up.
       const waited = clock.now() - began
+      const shown = await names.lookup(name)
       if ('silent' in shown) {
         if (waited > (this.silent ? silentWithinMs : liveWithinMs)) {
           this.silent = true

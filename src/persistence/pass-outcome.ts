@@ -26,7 +26,7 @@ async function bury(tx: Transaction, resource: ResourceView, { events }: PassOut
   await tx.$executeRaw`
     INSERT INTO "Tombstone" ("resourceId", kind, "projectId", name, "removesVolumes", "deletedAt")
     SELECT id, kind, "projectId", name, "removesVolumes", ${at} FROM "Resource" WHERE id = ${id}`
-  await tx.event.createMany({ data: events.map((e) => ({ ...e, resourceId: id, projectId, generation, at })) })
+  await tx.event.createMany({ data: events.map((e) => ({ ...e, message: toPlainText(e.message), resourceId: id, projectId, generation, at })) })
   await tx.resource.delete({ where: { id } })
   await announce(tx, id)
 }
@@ -58,8 +58,9 @@ async function writeRows(tx: Transaction, resource: ResourceView, pass: number, 
     ), transitions AS (
       INSERT INTO "ConditionTransition" ("resourceId", type, status, reason, message, "observedGeneration", at)
       SELECT ${id}, type, status, reason, message, "observedGeneration", ${at}
-      FROM jsonb_to_recordset(${rowsOf(outcome.conditions.filter((c) => c.transitioned))}::jsonb)
-        AS c(type text, status text, reason text, message text, "observedGeneration" int)
+      FROM ROWS FROM (jsonb_to_recordset(${rowsOf(outcome.conditions.filter((c) => c.transitioned))}::jsonb)
+        AS (type text, status text, reason text, message text, "observedGeneration" int)) WITH ORDINALITY
+      ORDER BY ordinality
     ), cleared AS (
       DELETE FROM "ActionFailure" WHERE "resourceId" = ${id} AND key = ANY(${failures.cleared}::text[])
     ), failed AS (
@@ -72,7 +73,8 @@ async function writeRows(tx: Transaction, resource: ResourceView, pass: number, 
     ), events AS (
       INSERT INTO "Event" ("resourceId", "projectId", severity, reason, message, generation, at)
       SELECT ${id}, ${projectId}, severity, reason, message, ${generation}, ${at}
-      FROM jsonb_to_recordset(${jsonText(events)}::jsonb) AS e(severity text, reason text, message text)
+      FROM ROWS FROM (jsonb_to_recordset(${jsonText(events)}::jsonb) AS (severity text, reason text, message text)) WITH ORDINALITY
+      ORDER BY ordinality
     )
     SELECT pg_notify(${changesChannel}, ${id})::text WHERE ${news}`
 }

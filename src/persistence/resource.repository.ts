@@ -334,9 +334,9 @@ export class ResourceRepository {
 
   /** Project of a resource that exists or left a tombstone. */
   async projectIdOf(id: string): Promise<string | null> {
-    const rows = await this.db.$queryRaw<{ projectId: string }[]>`
-      SELECT "projectId" FROM "Resource" WHERE id = ${id}
-      UNION ALL SELECT "projectId" FROM "Tombstone" WHERE "resourceId" = ${id} LIMIT 1`
+    const rows = await this.db.$queryRaw<{ projectId: string | null }[]>`
+      SELECT coalesce((SELECT "projectId" FROM "Resource" WHERE id = ${id}),
+        (SELECT "projectId" FROM "Tombstone" WHERE "resourceId" = ${id})) AS "projectId"`
     return rows[0]?.projectId ?? null
   }
 
@@ -423,7 +423,7 @@ async function insertResource(
   if (!row) return { outcome: 'projectNotFound' }
   if (row.id === null) {
     const [holder] = await db.$queryRaw<{ id: string; kind: string }[]>`
-      SELECT id, kind FROM "Resource" WHERE ("projectId" = ${projectId} AND name = ${name}) OR id = ${id} LIMIT 1`
+      SELECT id, kind FROM "Resource" WHERE ("projectId" = ${projectId} AND name = ${name}) OR id = ${id} ORDER BY id = ${id} LIMIT 1`
     return { outcome: 'nameTaken', holder: holder ?? { id: 'that is just being made or deleted', kind: 'a resource' } }
   }
   return { outcome: 'created', resource: row as ResourceRow, due: [] }

@@ -1,3 +1,5 @@
+import { toPlainText } from './name.js'
+
 /** Unknown is a real third state: not looked yet, or cannot look. */
 export const ConditionStatus = { True: 'True', False: 'False', Unknown: 'Unknown' } as const
 export type ConditionStatus = (typeof ConditionStatus)[keyof typeof ConditionStatus]
@@ -36,18 +38,19 @@ export function mergeCondition(
   now: number,
 ): ConditionChange {
   const transitioned = previous?.status !== draft.status
+  const message = toPlainText(draft.message)
   const condition: Condition = {
     type: draft.type,
     status: draft.status,
     reason: draft.reason,
-    message: draft.message,
+    message,
     observedGeneration: generation,
     lastTransitionAt: transitioned || !previous ? now : previous.lastTransitionAt,
   }
   const changed =
     transitioned ||
     previous?.reason !== draft.reason ||
-    previous.message !== draft.message ||
+    previous.message !== message ||
     previous.observedGeneration !== generation
   return { condition, transitioned, changed }
 }

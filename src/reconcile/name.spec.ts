@@ -50,9 +50,9 @@ describe('imageSchema', () => {
   it.each([`${'a'.repeat(50_000)}!`, `${'a.'.repeat(25_000)}!`, `${'a-'.repeat(25_000)}!`, `${'-'.repeat(50_000)}`, `a${'-'.repeat(50_000)}`])(
     'a hostile text of 50,000 characters -> refused without backtracking',
     (image) => {
-      const before = performance.now()
+      const before = process.cpuUsage()
       expect(ok(imageSchema, image)).toBe(false)
-      expect(performance.now() - before).toBeLessThan(1_000)
+      expect(process.cpuUsage(before).user).toBeLessThan(5_000_000)
     },
   )
 })

@@ -174,10 +174,9 @@ describe('ensureContainer', () => {
     await world.docker.getContainer(spec.name).rename({ name: `${spec.name}-old` })
     const blocked = world.ensure(spec)
     await expect(blocked).rejects.toEqual(failure('AddressInUse', true, new RegExp(`held by container ${spec.name}-old`)))
-    const again = world.ensure(spec)
-    await sleep(300)
+    const again = until(() => world.ensure(spec).then((r) => r.ready, () => false))
     await world.act('retireContainer', { name: `${spec.name}-old`, graceSeconds: 1 }, { resource, key: 'stray' })
-    expect(await again).toMatchObject({ ready: true })
+    await again
   })
 
   it('the network was removed -> made again, and a container that ran before is made anew', async () => {

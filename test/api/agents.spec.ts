@@ -298,7 +298,7 @@ describe('inventory', () => {
     const known = await createApplication('known')
     const { id: node, token } = await addNode('cellar')
     const { agent } = await connect(token)
-    const orphans = async () => (await api.db.orphan.findMany({ where: { node } })).map((o) => [o.resourceId, o.containers])
+    const orphans = async () => (await api.db.orphan.findMany({ where: { node }, orderBy: { resourceId: 'asc' } })).map((o) => [o.resourceId, o.containers])
     agent.send(inventory([entry(known), entry('app_never1', ['a', 'b']), entry('app_never2')]))
     await expect.poll(orphans).toEqual([
       ['app_never1', ['a', 'b']],

@@ -117,6 +117,8 @@ describe('applicationLogs', () => {
     const id = await application()
     await node.replica(id, 1, 0, `${counting(1, 20, 0.02, 'a')}; echo bad >&2; sleep 300`)
     await node.replica(id, 1, 1, `${counting(1, 20, 0.03, 'b')}; sleep 300`)
+    // What is there when it begins is in order; of what comes later only what has arrived within a moment.
+    await expect.poll(async () => (await tail(id)).texts.length).toBe(41)
     const followed = follow(id, 'since: "2000-01-01T00:00:00Z"')
     await expect.poll(() => followed.texts().length).toBe(41)
     const lines = followed.events.flatMap((e) => e.lines)
@@ -132,7 +134,8 @@ describe('applicationLogs', () => {
     const id = await application()
     const script = `${counting(1, 30, 0)}; echo Oops 1 >&2; echo oops 2 >&2`
     await node.replica(id, 1, 0, `${script}; sleep 300`)
-    await node.replica(id, 1, 1, `sleep 0.3; echo other; sleep 300`)
+    await expect.poll(async () => (await tail(id)).texts.length).toBe(32)
+    await node.replica(id, 1, 1, `echo other; sleep 300`)
     await expect.poll(async () => (await tail(id)).texts.length).toBe(33)
     const once = async (args: string) => {
       const followed = follow(id, `follow: false, ${args}`)

@@ -83,7 +83,7 @@ describe('npm run up and down', () => {
         expect(output).toContain(text)
       }
       expect(await (await fetch(url('DEMO'))).text()).toContain('nginx')
-      expect(await answers(url('API', '/readyz'))).toBe(true)
+      await expect.poll(() => answers(url('API', '/readyz'))).toBe(true)
       expect((await stat(join(home, 'secrets', 'owner-token'))).mode & 0o777).toBe(0o600)
     },
   )
@@ -123,7 +123,7 @@ describe('npm run up and down', () => {
     process.kill(supervisor, 'SIGTERM')
     await until('the end of the supervisor', () => Promise.resolve(!alive(supervisor)))
     expect(PORTS.filter((name) => name !== 'DEMO' && portHolder(ports[name]))).toEqual([])
-    expect(await answers(url('DEMO'))).toBe(true)
+    await expect.poll(() => answers(url('DEMO'))).toBe(true)
 
     const { code, output } = await evenkeel('up', '--detach')
     expect({ code, output }).toMatchObject({ code: 0 })
@@ -139,7 +139,7 @@ describe('npm run up and down', () => {
       await until('the end of its processes', () => Promise.resolve(!children.some(alive)))
       const { code, output } = await evenkeel('up', '--detach')
       expect({ code, output }).toMatchObject({ code: 0 })
-      expect(await answers(url('DEMO'))).toBe(true)
+      await expect.poll(() => answers(url('DEMO'))).toBe(true)
     },
   )
 

@@ -135,7 +135,7 @@ export class LiveApplication {
   /** Addresses that the node's resolver answers. */
   async resolve(): Promise<string[]> {
     const subnet = (await readFile(join(this.instance.home, 'agent', 'subnet'), 'utf8')).trim()
-    const resolver = new Resolver({ timeout: 1_000, tries: 1 })
+    const resolver = new Resolver({ timeout: 1_000, tries: 5 })
     resolver.setServers([subnet.replace(/\.0\/\d+$/, '.1')])
     return (await resolver.resolve4(this.hostname).catch(() => [])).sort()
   }

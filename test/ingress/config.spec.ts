@@ -59,7 +59,8 @@ function domains(): unknown[] {
     { host: 'outside.test', allowedAddresses: ['192.0.2.0/24', '2001:db8::/32'] },
     { host: 'small.test', bodyLimitBytes: 10 },
     { host: 'compressed.test', compression: true },
-    { host: 'impatient.test', timeouts: { responseHeaderSeconds: 2 } },
+    { host: 'impatient.test', timeouts: { responseHeaderSeconds: 0.3 } },
+    { host: 'patient.test', timeouts: { responseHeaderSeconds: 30 } },
     { host: 'half-open.test', timeouts: { readSeconds: 0.3, writeSeconds: 10 } },
     { host: 'least.test', balancing: { policy: 'least-connections' } },
     { host: 'turns.test', balancing: { policy: 'round-robin' } },
@@ -263,9 +264,9 @@ describe('requests and answers', () => {
   })
 
   it.each([
-    ['impatient.test', '/late?ms=10000', 504],
+    ['impatient.test', '/late?ms=3000', 504],
     ['half-open.test', '/late?ms=3000', 504],
-    ['impatient.test', '/late?ms=0', 200],
+    ['patient.test', '/late?ms=1000', 200],
     ['plain.test', '/late?ms=1000', 200],
   ])('%s%s -> %i', async (host, path, status) => {
     const answer = await caddy.get(host, { path, method: 'POST' })

@@ -28,12 +28,16 @@ describe('nodes that joined at one moment', () => {
 
   /** By everybody who asks where an application lives that names no node. */
   const homes = () =>
-    db.$transaction(async (tx) => ({
-      planned: ((await readSnapshot(tx, 'app_a', 'read', 5))?.desired as { node: string } | undefined)?.node,
-      claimed: (await heldHostPorts(tx, { id: 'app_a', node: undefined, ports: [{ hostPort: 8000, protocol: 'tcp' }] }))[0]?.node,
-      shown: (await new DomainRepository(db).doors()).home,
-      trusted: [(await servedOn(tx, 'node_n1', 'app_a')) !== null, (await servedOn(tx, 'node_n2', 'app_a')) !== null],
-    }))
+    db.$transaction(
+      async (tx) => ({
+        planned: ((await readSnapshot(tx, 'app_a', 'read', 5))?.desired as { node: string } | undefined)?.node,
+        claimed: (await heldHostPorts(tx, { id: 'app_a', node: undefined, ports: [{ hostPort: 8000, protocol: 'tcp' }] }))[0]
+          ?.node,
+        shown: (await new DomainRepository(db).doors()).home,
+        trusted: [(await servedOn(tx, 'node_n1', 'app_a')) !== null, (await servedOn(tx, 'node_n2', 'app_a')) !== null],
+      }),
+      { maxWait: 20_000, timeout: 20_000 },
+    )
 
   it.each(['node_n1', 'node_n2', 'node_n1'])(
     '%s is written -> the first by id is home to all that names none',

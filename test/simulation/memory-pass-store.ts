@@ -8,6 +8,7 @@ import type { DomainState, IngressDesired, IngressRecord } from '../../src/recon
 import { domainKey } from '../../src/reconcile/ingress/domain.js'
 import type { IngressSpec, IngressTarget } from '../../src/reconcile/ingress/spec.js'
 import { reconciledKinds } from '../../src/reconcile/kind.js'
+import { toPlainText } from '../../src/reconcile/name.js'
 import type { Decision } from '../../src/reconcile/loop.js'
 import type { NginxdemoSpec } from '../../src/reconcile/nginxdemo/spec.js'
 import { firstFixedOffset, fixedAddressesEnd } from '../../src/persistence/addresses.js'
@@ -375,7 +376,7 @@ export class MemoryPassStore implements PassStore, DesiredState {
         draft.releases.push({ ...asStored(record.release), verdict: null, servingAt: null, preDeployedAt: null, verdictLog: null })
         return null
       case 'verdict':
-        release(record.release).verdict = { reason: record.reason, message: record.message }
+        release(record.release).verdict = plain({ reason: record.reason, message: record.message })
         return null
       case 'preDeployed':
         release(record.release).preDeployedAt = now
@@ -501,13 +502,13 @@ export class MemoryPassStore implements PassStore, DesiredState {
       ...draft.failures.filter(
         (f) => !outcome.failures.cleared.includes(f.key) && !outcome.failures.set.some((s) => s.key === f.key),
       ),
-      ...outcome.failures.set,
+      ...outcome.failures.set.map(plain),
     ].sort((a, b) => (a.key < b.key ? -1 : 1))
-    draft.events.push(...outcome.events.map((e) => ({ ...e, at: now })))
+    draft.events.push(...outcome.events.map((e) => ({ ...plain(e), at: now })))
     draft.decision = asStored(outcome.decision)
     draft.decisionPass = pass
     draft.lastPassAt = now
-    draft.lastError = outcome.lastError
+    draft.lastError = outcome.lastError && toPlainText(outcome.lastError)
     draft.nextPassDueAt = outcome.nextPassDueAt
     if (outcome.observedGeneration !== null) {
       draft.observedGeneration = outcome.observedGeneration
@@ -605,6 +606,11 @@ function copyOf(row: Row): Row {
 }
 
 /** JSON as a database keeps it: without what is undefined. */
+/** As a database keeps words of others. */
+function plain<T extends { message: string }>(told: T): T {
+  return { ...told, message: toPlainText(told.message) }
+}
+
 function asStored<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }

@@ -82,7 +82,6 @@ export class SimAgent implements NodeWorker {
       const nudges = new NudgeQueue((resources, why) => resources.forEach((r) => options.nudge(r, why)))
       const prober = new Prober({
         clock: nodeClock,
-        effects,
         run: async ({ address }) => {
           await nodeClock.sleep(options.probeMs())
           return options.engine.answers(address) ? { ok: true, message: 'answers' } : { ok: false, message: 'does not answer' }

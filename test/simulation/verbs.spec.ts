@@ -1,4 +1,5 @@
 import { noIngress } from '../../src/agent/testing/no-ingress.js'
+import { noReadiness } from '../../src/agent/testing/no-readiness.js'
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { EngineFailure } from '../../src/adapters/docker/engine.js'
@@ -80,7 +81,7 @@ class Trouble {
     return {
       engine,
       clock: { now: clock.now, sleep: (ms, signal) => clock.sleep(ms, signal) },
-      prober: { track: () => undefined, stateOf: () => ({ ready: null, message: '' }), awaitReady: async () => false },
+      prober: noReadiness,
       publisher: { publish: async () => undefined, liveRevision: () => null, names: () => false },
       network: {
         ensure: async () => {

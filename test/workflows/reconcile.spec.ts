@@ -40,7 +40,8 @@ describe('reconcile', () => {
     await until(() => isReady('app_first', 1))
     const row = await plane.db.resource.findUniqueOrThrow({ where: { id: 'app_first' } })
     expect(row.observedGeneration).toBe(1)
-    expect(row.passNumber).toBeLessThanOrEqual(7)
+    // Of all passes those that start something: a slow machine's timers may ask for some that do nothing.
+    expect(new Set(plane.node.acted.filter((a) => a.resource === 'app_first').map((a) => a.pass)).size).toBeLessThanOrEqual(7)
     const last = await workflow('app_first').query(lastResultQuery)
     expect(last).toMatchObject({ generation: 1, error: null })
     expect(last.conditions).toContainEqual(expect.stringMatching(/^Ready True \(Running\)/))
@@ -67,13 +68,14 @@ describe('reconcile', () => {
 
   it('no change -> a nudge costs one pass that starts nothing', async () => {
     const before = await plane.db.resource.findUniqueOrThrow({ where: { id: 'app_first' } })
-    const acted = plane.node.acted.length
+    const acted = () => plane.node.acted.filter((a) => a.resource === 'app_first').length
+    const actedBefore = acted()
     await plane.nudge('app_first')
     await until(async () => (await plane.db.resource.findUniqueOrThrow({ where: { id: 'app_first' } })).passNumber > before.passNumber)
     await sleep(300)
     const after = await plane.db.resource.findUniqueOrThrow({ where: { id: 'app_first' } })
     expect(after.passNumber).toBe(before.passNumber + 1)
-    expect(plane.node.acted.length).toBe(acted)
+    expect(acted()).toBe(actedBefore)
   })
 
   it('a newer generation while an image is pulled -> the pull is cancelled within seconds, and the newer one runs', async () => {

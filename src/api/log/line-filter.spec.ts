@@ -19,9 +19,9 @@ describe('lineFilter', () => {
     'a pattern that makes a backtracking engine try for ever, %s -> answers at once',
     (text) => {
       const wanted = filter(text, true)
-      const began = performance.now()
+      const before = process.cpuUsage()
       expect(wanted('a'.repeat(64 * 1024))).toBe(false)
-      expect(performance.now() - began).toBeLessThan(2_000)
+      expect(process.cpuUsage(before).user).toBeLessThan(5_000_000)
     },
   )
 
