@@ -19,12 +19,18 @@ export async function writeIngressRecord(tx: Transaction, ingress: string, recor
     case 'route': {
       const { resource, host, path, routed, reason, message } = record
       // Somebody else may have it by now: then this is no news of anybody's.
-      await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { routed, reason, message: toPlainText(message), toldAt: at } })
+      await tx.domain.updateMany({
+        where: { host, path, resourceId: resource },
+        data: { routed, reason, message: toPlainText(message), toldAt: at },
+      })
       return
     }
     case 'refused': {
       const { resource, host, path, message, part } = record
-      await tx.domain.updateMany({ where: { host, path, resourceId: resource }, data: { refusedAt: at, refusedMessage: toPlainText(message), refusedPart: part } })
+      await tx.domain.updateMany({
+        where: { host, path, resourceId: resource },
+        data: { refusedAt: at, refusedMessage: toPlainText(message), refusedPart: part },
+      })
       return
     }
     case 'certificate': {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 export function isPlainText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
-/** Words of others (an engine, a probe's command) may be none: what cannot be kept of them becomes U+FFFD. */
+/** Words of others (an engine, a registry, a label) need not be that: what cannot be kept of them becomes U+FFFD. */
 export function toPlainText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }
