@@ -26,7 +26,9 @@ async function bury(tx: Transaction, resource: ResourceView, { events }: PassOut
   await tx.$executeRaw`
     INSERT INTO "Tombstone" ("resourceId", kind, "projectId", name, "removesVolumes", "deletedAt")
     SELECT id, kind, "projectId", name, "removesVolumes", ${at} FROM "Resource" WHERE id = ${id}`
-  await tx.event.createMany({ data: events.map((e) => ({ ...e, message: toPlainText(e.message), resourceId: id, projectId, generation, at })) })
+  await tx.event.createMany({
+    data: events.map((e) => ({ ...e, message: toPlainText(e.message), resourceId: id, projectId, generation, at })),
+  })
   await tx.resource.delete({ where: { id } })
   await announce(tx, id)
 }
