@@ -76,6 +76,8 @@ describe('Ingress', () => {
   let there: EngineContainer[]
   let now: number
   let values: Map<string, string>
+  /** The API. */
+  let away: boolean
   let artifacts: Map<string, string>
   /** Commands in Caddy's container, and what they end with. */
   let commands: { container: string; command: string[]; config: string }[]
@@ -88,6 +90,7 @@ describe('Ingress', () => {
     caddy = new FakeCaddy()
 
     now = 0
+    away = false
     values = new Map([
       ['cert@1', 'first'],
       ['cert@2', 'second'],
@@ -128,6 +131,7 @@ describe('Ingress', () => {
         values: async (resource, refs) =>
           new Map(
             refs.map(({ secret, version }) => {
+              if (away) throw new ActionFailure('ApiUnreachable', 'it is away', true)
               const value = values.get(`${secret}@${version}`)
               if (value === undefined) throw new ActionFailure('RequiredSecretMissing', `${resource} has no ${secret}`, true)
               return [`${secret}@${version}`, value]
@@ -295,8 +299,17 @@ describe('Ingress', () => {
       expect(caddy.loads).toHaveLength(2)
     })
 
-    it('a value that cannot be had -> told, and nothing is loaded', async () => {
-      await expect(load(configA, { secrets: [secret(9)] })).rejects.toMatchObject({ reason: 'RequiredSecretMissing' })
+    it('a value that is told no longer, and is here -> Caddy goes on with it', async () => {
+      await load(configA, { secrets: [secret(1)] })
+      values.delete('cert@1')
+      await load(configB, { secrets: [secret(1)] })
+      expect(caddy.loads).toEqual([configA, configB])
+      expect(readFileSync(join(stateDir, 'ingress/secrets/app_a-cert-1.pem'), 'utf8')).toBe('first')
+    })
+
+    it('the API is away -> told, and nothing is loaded', async () => {
+      away = true
+      await expect(load(configA, { secrets: [secret(1)] })).rejects.toMatchObject({ reason: 'ApiUnreachable' })
       expect(caddy.loads).toEqual([])
     })
 
@@ -401,6 +414,17 @@ describe('Ingress', () => {
       expect(answer).toEqual({
         loaded: null,
         refused: ['a.test', '*.b.test'].map((host) => ({ host, message, part: parts.get(host) })),
+      })
+      expect([caddy.loads, filesIn('secrets')]).toEqual([[], []])
+    })
+
+    it('a certificate that is not told -> its hosts are named, so that the others are served', async () => {
+      values.delete('cert@1')
+      const { config, secrets, parts } = rendered(['plain.test'], ['a.test'])
+      const message = 'its certificate cannot be had: app_a has no cert'
+      expect(await load(config, { secrets })).toEqual({
+        loaded: null,
+        refused: [{ host: 'a.test', message, part: parts.get('a.test') }],
       })
       expect([caddy.loads, filesIn('secrets')]).toEqual([[], []])
     })

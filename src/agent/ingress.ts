@@ -6,7 +6,7 @@ import { CaddyAdmin, CaddyAway, CaddyRefusal } from '../adapters/caddy/admin-cli
 import { servedCertificate } from '../adapters/caddy/served-certificate.js'
 import type { NodeEngine } from '../adapters/docker/node-engine.js'
 import { portHolder } from '../adapters/docker/port-holder.js'
-import type { ArgsOf, ResultOf } from '../reconcile/action.js'
+import type { ArgsOf, ResultOf, SecretRef } from '../reconcile/action.js'
 import { canonicalJson } from '../reconcile/hash.js'
 import { hostsOfCertificate, partsOfHosts } from '../reconcile/ingress/config-hosts.js'
 import { ownCertificateProblem } from '../reconcile/ingress/own-certificate.js'
@@ -152,14 +152,28 @@ export class Ingress implements IngressNode {
   /** What the configuration names, by path: all of it is here before any is written. */
   private async contentsOf({ secrets, files }: ArgsOf<'loadIngressConfig'>, signal: AbortSignal): Promise<Contents> {
     const contents: Contents = new Map(
-      files.map(({ file, content }) => [join(this.folderOf('ingress/files'), file), { file, content, secret: false }]),
+      files.map(({ file, content }) => [join(this.folderOf('ingress/files'), file), { file, content, problem: null }]),
     )
     for (const { file, resource, secret, version } of secrets) {
-      const values = await this.options.secrets.values(resource, [{ secret, version }], signal)
-      const content = [...values.values()][0] ?? ''
-      contents.set(join(this.folderOf('ingress/secrets'), file), { file, content, secret: true })
+      const path = join(this.folderOf('ingress/secrets'), file)
+      contents.set(path, { file, ...(await this.certificate(resource, { secret, version }, path, signal)) })
     }
     return contents
+  }
+
+  /** That one is not told is about the hosts that are served with it, and about no other. */
+  private async certificate(resource: string, ref: SecretRef, path: string, signal: AbortSignal): Promise<Omit<Content, 'file'>> {
+    try {
+      const values = await this.options.secrets.values(resource, [ref], signal)
+      const content = [...values.values()][0] ?? ''
+      return { content, problem: ownCertificateProblem(content) }
+    } catch (error) {
+      if (!(error instanceof ActionFailure) || error.reason !== 'RequiredSecretMissing') throw error
+      // Its name says which version it is, so one that Caddy has already is the same.
+      const content = readFileIfThere(path)
+      const problem = content === null ? `cannot be had: ${error.message}` : ownCertificateProblem(content)
+      return { content: content ?? '', problem }
+    }
   }
 
   /** Answers whether any of it is new. */
@@ -194,17 +208,21 @@ function notLoaded(config: object, refused: RefusedHost[]): ResultOf['loadIngres
   return { loaded: null, refused: named.map(({ host, message }) => ({ host, message, part: parts.get(host) ?? '' })) }
 }
 
+/** `problem`: why Caddy could not read it, in words that follow on «its certificate». */
+interface Content {
+  file: string
+  content: string
+  problem: string | null
+}
+
 /** By path. */
-type Contents = Map<string, { file: string; content: string; secret: boolean }>
+type Contents = Map<string, Content>
 
 /** Caddy refuses a whole configuration for one such file, and does not say which. */
 function unusableCertificates(config: object, contents: Contents): RefusedHost[] {
-  return [...contents.values()].flatMap(({ file, content, secret }) => {
-    const problem = secret ? ownCertificateProblem(content) : null
-    return problem === null
-      ? []
-      : hostsOfCertificate(config, file).map((host) => ({ host, message: `its certificate ${problem}` }))
-  })
+  return [...contents.values()].flatMap(({ file, problem }) =>
+    problem === null ? [] : hostsOfCertificate(config, file).map((host) => ({ host, message: `its certificate ${problem}` })),
+  )
 }
 
 /** Names who has the port where that is what is wrong: Caddy only says that it is taken. */

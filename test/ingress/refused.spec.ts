@@ -7,6 +7,7 @@ import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DockerodeEngine } from '../../src/adapters/docker/dockerode-engine.js'
 import type { EngineContainer } from '../../src/adapters/docker/engine.js'
+import { ActionFailure } from '../../src/agent/action-failure.js'
 import { Ingress } from '../../src/agent/ingress.js'
 import type { ArgsOf, Settled } from '../../src/reconcile/action.js'
 import { canonicalJson } from '../../src/reconcile/hash.js'
@@ -33,6 +34,11 @@ describe('hosts that the real Caddy refuses', () => {
   let settings: IngressSpec
   const artifacts = new Map<string, string>()
   const secrets = new Map<string, string>()
+  const secretOf = (ref: string): string => {
+    const value = secrets.get(ref)
+    if (value === undefined) throw new ActionFailure('RequiredSecretMissing', `${ref} does not open`, true)
+    return value
+  }
 
   beforeAll(async () => {
     caddy = await CaddyUnderTest.start(new Docker())
@@ -57,7 +63,7 @@ describe('hosts that the real Caddy refuses', () => {
       },
       stateDir,
       clock: { now: () => Date.now(), sleep: (ms) => sleep(ms) },
-      secrets: { values: async (_, refs) => new Map(refs.map((r) => [r.secret, secrets.get(`${r.secret}@${r.version}`) ?? ''])) },
+      secrets: { values: async (_, refs) => new Map(refs.map((r) => [r.secret, secretOf(`${r.secret}@${r.version}`)])) },
       artifacts: { get: async (sha256) => Buffer.from(artifacts.get(sha256) ?? '') },
     })
   }, 60_000)
@@ -175,6 +181,19 @@ describe('hosts that the real Caddy refuses', () => {
       })
       expect(await statuses('a.test', 'b.test', 'new.test')).toEqual([200, 200, 200])
       await expect.poll(secureStatus).toBe(200)
+
+      // What Caddy has of that version goes on; of another one that is not told, its hosts alone wait.
+      secrets.delete('cert@2')
+      expect(await converge([...good('a.test', 'newer.test'), bad], 2)).toMatchObject({
+        'newer.test': 'Routed',
+        [bad.host]: 'Routed',
+      })
+      await expect.poll(secureStatus).toBe(200)
+      expect(await converge([...good('a.test', 'newest.test'), bad], 3)).toMatchObject({
+        'newest.test': 'Routed',
+        [bad.host]: 'Refused its certificate cannot be had: cert@3 does not open',
+      })
+      expect(await statuses('a.test', 'newest.test')).toEqual([200, 200])
     },
   )
 })
