@@ -24,7 +24,7 @@ export async function ensureContainer(
   context: ActionContext,
 ): Promise<ResultOf['ensureContainer']> {
   requireSpecOfOwner(container, context)
-  const tellsReady = awaitReadyMs > 0 ? context.prober.expectReady(container.name) : () => {}
+  const expectNoLonger = awaitReadyMs > 0 ? context.prober.expectReady(container.name) : null
   try {
     const spec = context.folders.mounted(container)
     const run = new Ensure(spec, context)
@@ -34,7 +34,7 @@ export async function ensureContainer(
     if (ready && running.restartPolicy === 'no') await widenPolicy(running, context)
     return { containerId: running.id, created: run.created, ready }
   } finally {
-    tellsReady()
+    expectNoLonger?.()
   }
 }
 

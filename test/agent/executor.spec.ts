@@ -174,9 +174,10 @@ describe('ensureContainer', () => {
     await world.docker.getContainer(spec.name).rename({ name: `${spec.name}-old` })
     const blocked = world.ensure(spec)
     await expect(blocked).rejects.toEqual(failure('AddressInUse', true, new RegExp(`held by container ${spec.name}-old`)))
-    const again = until(() => world.ensure(spec).then((r) => r.ready, () => false))
+    const again = world.ensure(spec)
+    await sleep(300)
     await world.act('retireContainer', { name: `${spec.name}-old`, graceSeconds: 1 }, { resource, key: 'stray' })
-    await again
+    expect(await again).toMatchObject({ ready: true })
   })
 
   it('the network was removed -> made again, and a container that ran before is made anew', async () => {

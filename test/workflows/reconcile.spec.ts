@@ -40,8 +40,7 @@ describe('reconcile', () => {
     await until(() => isReady('app_first', 1))
     const row = await plane.db.resource.findUniqueOrThrow({ where: { id: 'app_first' } })
     expect(row.observedGeneration).toBe(1)
-    // Of all passes those that start something: a slow machine's timers may ask for some that do nothing.
-    expect(new Set(plane.node.acted.filter((a) => a.resource === 'app_first').map((a) => a.pass)).size).toBeLessThanOrEqual(7)
+    expect(row.passNumber).toBeLessThanOrEqual(7)
     const last = await workflow('app_first').query(lastResultQuery)
     expect(last).toMatchObject({ generation: 1, error: null })
     expect(last.conditions).toContainEqual(expect.stringMatching(/^Ready True \(Running\)/))
